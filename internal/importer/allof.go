@@ -9,24 +9,24 @@ import (
 
 // flattened makes one schema of a schema and its allOf. What holds only for some values is kept
 // apart, in sometimes.
-func (im *importer) flattened(s *node) *node {
-	if f := im.flat[s]; f != nil {
+func (sr *schemaReader) flattened(s *node) *node {
+	if f := sr.flat[s]; f != nil {
 		return f
 	}
 	f := without(s, "allOf", "if", "then", "else")
 	f.sometimes = append(slices.Clone(s.sometimes), ifOf(s)...)
-	im.flat[s] = f
+	sr.flat[s] = f
 	var own use
-	im.annotate(&own, f)
+	own.annotate(f)
 	some, all := own.nullable, own.nullable || !saysType(f) // may be null
 	for _, part := range s.get("allOf").items {
-		u := im.follow(part)
+		u := sr.follow(part)
 		if u.def != nil {
-			im.absorbed[u.def] = true
+			sr.absorbed[u.def] = true
 		}
 		if u.schema.is(object) && u.schema != f {
 			some, all = some || u.nullable, all && (u.nullable || !saysType(u.schema))
-			im.merge(f, u.schema)
+			sr.merge(f, u.schema)
 		}
 	}
 	if some && all {
@@ -53,7 +53,7 @@ func ifOf(s *node) []*node {
 }
 
 // merge adds the keywords of a part.
-func (im *importer) merge(to, part *node) {
+func (sr *schemaReader) merge(to, part *node) {
 	to.sometimes = append(to.sometimes, part.sometimes...)
 	to.sometimes = append(to.sometimes, ifOf(part)...)
 	for _, m := range part.members {
@@ -62,7 +62,7 @@ func (im *importer) merge(to, part *node) {
 		case slices.Contains(sayingKeywords, m.name) && m.name != "description", m.name == "discriminator":
 		case m.name == "if", m.name == "then", m.name == "else":
 		case m.name == "enum", m.name == "const":
-			im.mergeValues(to, m)
+			sr.mergeValues(to, m)
 		case have == nil:
 			to.members = append(to.members, m)
 		case m.name == "description", same(have, m.value):
@@ -77,18 +77,18 @@ func (im *importer) merge(to, part *node) {
 		case m.name == "pattern" && m.value.text == export.URLPattern && to.str("format") == "uri":
 			setMember(to, "format", &node{kind: text, text: "url", place: m.at}) // with a pattern of its own
 		case m.name == "type":
-			im.mergeTypes(to, have, m)
+			sr.mergeTypes(to, have, m)
 		case slices.Contains(leasts, m.name), slices.Contains(mosts, m.name):
-			im.mergeLimits(to, have, m)
+			sr.mergeLimits(to, have, m)
 		case keywordHints[m.name] != "": // leftovers reports it
 		default:
-			im.differ(m)
+			sr.differ(m)
 		}
 	}
 }
 
-func (im *importer) differ(m member) {
-	im.report(m.at, rules.ImportKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
+func (sr *schemaReader) differ(m member) {
+	sr.report(m.at, rules.ImportKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
 }
 
 func setMember(n *node, name string, value *node) {
@@ -119,7 +119,7 @@ func mergedProperties(a, b *node) *node {
 }
 
 // mergeValues leaves the values that both parts list.
-func (im *importer) mergeValues(to *node, m member) {
+func (sr *schemaReader) mergeValues(to *node, m member) {
 	have, theirs := valuesIn(to), m.value.items
 	if m.name == "const" {
 		theirs = []*node{m.value}
@@ -132,7 +132,7 @@ func (im *importer) mergeValues(to *node, m member) {
 		return !slices.ContainsFunc(theirs, func(other *node) bool { return same(v, other) })
 	})
 	if len(both) == 0 {
-		im.differ(m)
+		sr.differ(m)
 		return
 	}
 	rest := without(to, "enum", "const")
@@ -148,7 +148,7 @@ func valuesIn(s *node) []*node {
 }
 
 // mergeTypes leaves the types that both parts allow.
-func (im *importer) mergeTypes(to, have *node, m member) {
+func (sr *schemaReader) mergeTypes(to, have *node, m member) {
 	var both []*node
 	for _, a := range typesIn(have) {
 		for _, b := range typesIn(m.value) {
@@ -162,7 +162,7 @@ func (im *importer) mergeTypes(to, have *node, m member) {
 	}
 	switch len(both) {
 	case 0:
-		im.differ(m)
+		sr.differ(m)
 	case 1:
 		setMember(to, "type", both[0])
 	default:
@@ -184,11 +184,11 @@ var (
 )
 
 // mergeLimits leaves the limit that allows less.
-func (im *importer) mergeLimits(to, have *node, m member) {
+func (sr *schemaReader) mergeLimits(to, have *node, m member) {
 	a, ok := rational(have)
 	b, alsoOK := rational(m.value)
 	if !ok || !alsoOK {
-		im.differ(m)
+		sr.differ(m)
 		return
 	}
 	if tighter := b.Cmp(a); tighter > 0 && slices.Contains(leasts, m.name) || tighter < 0 && slices.Contains(mosts, m.name) {

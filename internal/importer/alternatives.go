@@ -19,34 +19,45 @@ type alternative struct {
 	schema  *node
 }
 
+// A payloadFinder finds the payloads that a schema describes.
+type payloadFinder struct {
+	*findingList
+	*schemaReader
+	payloads map[*node]bool // what hasPayload has found
+}
+
+func newPayloadFinder(schemas *schemaReader) *payloadFinder {
+	return &payloadFinder{schemas.findingList, schemas, map[*node]bool{}}
+}
+
 // alternatives are the payloads that a schema describes: each of oneOf and anyOf, and each of what
 // if and then ask for by the value of one property. Other schemas have one, which is the schema
 // itself.
-func (im *importer) alternatives(s *node) []alternative {
-	return im.expand(alternative{at: s.place, schema: s}, map[*node]bool{})
+func (pf *payloadFinder) alternatives(s *node) []alternative {
+	return pf.expand(alternative{at: s.place, schema: s}, map[*node]bool{})
 }
 
-func (im *importer) expand(a alternative, seen map[*node]bool) []alternative {
-	u := im.follow(a.schema)
+func (pf *payloadFinder) expand(a alternative, seen map[*node]bool) []alternative {
+	u := pf.follow(a.schema)
 	s := u.schema
 	if a.name == "" {
-		a.name, a.defined = im.calledIn(a.schema, u)
+		a.name, a.defined = pf.calledIn(a.schema, u)
 	}
 	if seen[s] {
 		return nil
 	}
 	seen[s] = true
-	if im.schemas++; im.schemas > im.maxSchemas() || !s.is(object) {
+	if pf.visit() < 0 || !s.is(object) {
 		return []alternative{a}
 	}
-	branches := im.branchesOf(s)
+	branches := pf.branchesOf(s)
 	if branches == nil {
 		return []alternative{a}
 	}
 	if s.get("anyOf") != nil && s.get("oneOf") == nil {
-		im.report(s.at("anyOf"), rules.ImportKeyword, "each alternative of anyOf becomes an event; a payload that is several of them at once has the fields of one")
+		pf.report(s.at("anyOf"), rules.ImportKeyword, "each alternative of anyOf becomes an event; a payload that is several of them at once has the fields of one")
 	}
-	im.absorbed[s], im.absorbed[u.def] = true, true
+	pf.absorbed[s], pf.absorbed[u.def] = true, true
 	var all []alternative
 	for i, b := range branches {
 		if a.defined && !b.defined {
@@ -56,15 +67,15 @@ func (im *importer) expand(a alternative, seen map[*node]bool) []alternative {
 			}
 			b.name, b.defined = a.name+"."+own, true
 		}
-		all = append(all, im.expand(b, seen)...)
+		all = append(all, pf.expand(b, seen)...)
 	}
 	return all
 }
 
 // branchesOf are the alternatives of a schema, each with what holds for all of them; nil if it
 // has none that are payloads.
-func (im *importer) branchesOf(s *node) []alternative {
-	if tagged := im.taggedBranches(s); tagged != nil {
+func (pf *payloadFinder) branchesOf(s *node) []alternative {
+	if tagged := pf.taggedBranches(s); tagged != nil {
 		return tagged
 	}
 	key := "oneOf"
@@ -72,28 +83,28 @@ func (im *importer) branchesOf(s *node) []alternative {
 		key = "anyOf"
 	}
 	branches := s.get(key).elements()
-	if values, _ := listed(s); values != nil || len(branches) < 2 || !slices.ContainsFunc(branches, im.hasPayload) {
+	if values, _ := listed(s); values != nil || len(branches) < 2 || !slices.ContainsFunc(branches, pf.hasPayload) {
 		return nil
 	}
-	if v, _ := im.findVariants(s); v == nil && len(s.get("properties").properties()) > 0 && !im.toldByValue(branches) {
+	if v, _ := pf.findVariants(s); v == nil && len(s.get("properties").properties()) > 0 && !pf.toldByValue(branches) {
 		return nil // the struct has optional fields
 	}
 	base := without(s, key, "discriminator", "title", "description", "$defs", "definitions")
 	var all []alternative
 	for _, b := range branches {
-		name, defined := im.calledIn(b, im.follow(b))
-		all = append(all, alternative{name, defined, b.place, im.both(base, b)})
+		name, defined := pf.calledIn(b, pf.follow(b))
+		all = append(all, alternative{name, defined, b.place, both(base, b)})
 	}
 	return all
 }
 
 // toldByValue tells whether alternatives have another value of one property each. Other than for a union, payloads may
 // lack it, and it may have any text.
-func (im *importer) toldByValue(branches []*node) bool {
-	for _, p := range im.look(branches[0]).schema.get("properties").properties() {
+func (pf *payloadFinder) toldByValue(branches []*node) bool {
+	for _, p := range pf.look(branches[0]).schema.get("properties").properties() {
 		values := map[string]bool{}
 		for _, b := range branches {
-			if one := im.only(im.look(b).schema, p.name); one != "" {
+			if one := pf.only(pf.look(b).schema, p.name); one != "" {
 				values[one] = true
 			}
 		}
@@ -105,19 +116,19 @@ func (im *importer) toldByValue(branches []*node) bool {
 }
 
 // hasPayload tells whether a schema, or one of its alternatives, is that of a payload.
-func (im *importer) hasPayload(s *node) bool {
-	s = im.follow(s).schema
-	if known, ok := im.payloads[s]; ok {
+func (pf *payloadFinder) hasPayload(s *node) bool {
+	s = pf.follow(s).schema
+	if known, ok := pf.payloads[s]; ok {
 		return known
 	}
-	im.payloads[s] = false // to those that s contains
-	im.payloads[s] = isPayload(s) || s.is(object) && im.branchesOf(s) != nil
-	return im.payloads[s]
+	pf.payloads[s] = false // to those that s contains
+	pf.payloads[s] = isPayload(s) || s.is(object) && pf.branchesOf(s) != nil
+	return pf.payloads[s]
 }
 
 // both is the schema of what two schemas are about; the second one if the first says nothing but
 // that it is an object.
-func (im *importer) both(base, s *node) *node {
+func both(base, s *node) *node {
 	if onlySays(base, "type") && base.sometimes == nil {
 		return s
 	}
@@ -127,12 +138,12 @@ func (im *importer) both(base, s *node) *node {
 
 // calledIn is what the document calls a schema: by its definition, its title, or the value that
 // tells it from others.
-func (im *importer) calledIn(s *node, u use) (name string, defined bool) {
+func (pf *payloadFinder) calledIn(s *node, u use) (name string, defined bool) {
 	if u.def != nil && u.name != "" {
 		return u.name, true
 	}
 	if to := s.get("$ref"); to.is(text) {
-		if name := im.lookUp(to).name; name != "" {
+		if name := pf.lookUp(to).name; name != "" {
 			return name, true
 		}
 	}
@@ -140,7 +151,7 @@ func (im *importer) calledIn(s *node, u use) (name string, defined bool) {
 		return title, false
 	}
 	for _, p := range u.schema.get("properties").properties() {
-		if tag := im.only(u.schema, p.name); tag != "" {
+		if tag := pf.only(u.schema, p.name); tag != "" {
 			return tag, false
 		}
 	}
@@ -193,7 +204,7 @@ func shortenURLs(all []alternative) {
 //	allOf: [{ if: { properties: { type: { const: A } } }, then: { $ref: … } }, …]
 //
 // One more is what they ask for if the property has none of these values.
-func (im *importer) taggedBranches(s *node) []alternative {
+func (pf *payloadFinder) taggedBranches(s *node) []alternative {
 	key, all := "", []alternative(nil)
 	var tags, others, otherwise []*node // values; conditions that are something else, and those about all other values
 	rest := without(s, "if", "then", "else", "title", "description", "$defs", "definitions")
@@ -204,13 +215,13 @@ func (im *importer) taggedBranches(s *node) []alternative {
 			then := c.get("then")
 			but, _ := asksFor(c.get("if").get("not"))
 			switch {
-			case but != "" && onlySays(c.get("if"), "not") && c.get("else") == nil && then != nil && im.hasPayload(then):
+			case but != "" && onlySays(c.get("if"), "not") && c.get("else") == nil && then != nil && pf.hasPayload(then):
 				otherwise = append(otherwise, c)
-			case name != "" && (key == "" || key == name) && then != nil && im.hasPayload(then):
+			case name != "" && (key == "" || key == name) && then != nil && pf.hasPayload(then):
 				key = name
 				tags = append(tags, values...)
 				for _, v := range values {
-					all = append(all, alternative{v.text, false, c.at("then"), im.both(withValue(rest, name, v), then)})
+					all = append(all, alternative{v.text, false, c.at("then"), both(withValue(rest, name, v), then)})
 				}
 			default:
 				others = append(others, c)
@@ -229,11 +240,11 @@ func (im *importer) taggedBranches(s *node) []alternative {
 			others = append(others, c)
 			continue
 		}
-		called, defined := im.calledIn(c.get("then"), im.follow(c.get("then")))
-		all = append(all, alternative{cmp.Or(called, "other"), defined, c.at("then"), im.both(rest, c.get("then"))})
+		called, defined := pf.calledIn(c.get("then"), pf.follow(c.get("then")))
+		all = append(all, alternative{cmp.Or(called, "other"), defined, c.at("then"), both(rest, c.get("then"))})
 	}
 	for _, c := range others {
-		im.report(c.at("if"), rules.ImportKeyword, "%s has no counterpart in a catalogue; its conditions are left out", quoted("if")).Hint = checkWherePublished
+		pf.report(c.at("if"), rules.ImportKeyword, "%s has no counterpart in a catalogue; its conditions are left out", quoted("if")).Hint = checkWherePublished
 	}
 	return all
 }
@@ -268,15 +279,15 @@ func withValue(s *node, name string, v *node) *node {
 }
 
 // divide returns the examples of each alternative. payload is that of an example.
-func (im *importer) divide(examples []*node, all []alternative, payload func(example *node) *node) [][]*node {
+func (pf *payloadFinder) divide(examples []*node, all []alternative, payload func(example *node) *node) [][]*node {
 	of := make([][]*node, len(all))
 	for _, e := range examples {
-		i := slices.IndexFunc(all, func(a alternative) bool { return im.fits(payload(e), a.schema, true) })
+		i := slices.IndexFunc(all, func(a alternative) bool { return pf.fits(payload(e), a.schema, true) })
 		if i < 0 {
-			i = slices.IndexFunc(all, func(a alternative) bool { return im.fits(payload(e), a.schema, false) })
+			i = slices.IndexFunc(all, func(a alternative) bool { return pf.fits(payload(e), a.schema, false) })
 		}
 		if i < 0 {
-			im.report(e.place, rules.ImportRefused, "the example matches none of the payloads and is left out")
+			pf.report(e.place, rules.ImportRefused, "the example matches none of the payloads and is left out")
 			continue
 		}
 		of[i] = append(of[i], e)
@@ -286,8 +297,8 @@ func (im *importer) divide(examples []*node, all []alternative, payload func(exa
 
 // fits tells whether an example can be one of a payload: it has what is required, the values that
 // tell payloads apart and, if known is set, no other properties.
-func (im *importer) fits(example, payload *node, known bool) bool {
-	s := im.look(payload).schema
+func (pf *payloadFinder) fits(example, payload *node, known bool) bool {
+	s := pf.look(payload).schema
 	if !isPayload(s) || !example.is(object) {
 		return false
 	}
@@ -302,7 +313,7 @@ func (im *importer) fits(example, payload *node, known bool) bool {
 		}
 	}
 	for _, p := range s.get("properties").properties() {
-		values, have := valuesIn(im.look(p.value).schema), example.get(p.name)
+		values, have := valuesIn(pf.look(p.value).schema), example.get(p.name)
 		if have != nil && values != nil && !slices.ContainsFunc(values, func(v *node) bool { return same(v, have) }) {
 			return false
 		}

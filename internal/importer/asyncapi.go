@@ -106,13 +106,13 @@ func messageLabel(m *node, key string) string {
 }
 
 // followed returns what a $ref leads to, with the last word of the reference.
-func (im *importer) followed(m member) (*node, string) {
+func (sr *schemaReader) followed(m member) (*node, string) {
 	n, name := m.value, m.name
 	for range maxReferences {
 		if n.get("$ref") == nil || !n.get("$ref").is(text) {
 			return n, name
 		}
-		next, last := im.resolve(n)
+		next, last := sr.resolve(n)
 		if next == nil {
 			return nil, ""
 		}

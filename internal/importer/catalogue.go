@@ -6,6 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/edit"
 )
@@ -13,20 +14,54 @@ import (
 // maxRepairs is how often the catalogue may be read.
 const maxRepairs = 60
 
+// A draft is a catalogue that is being made.
+type draft struct {
+	*findingList
+	pkg   string     // of the generated code
+	whole diag.Place // of the document
+	max   int        // parts that one value of the document may have
+
+	events    *yaml.Node // name → event
+	schedules *yaml.Node // name → schedule
+	limits    *yaml.Node // name → limit; nil for none
+	headers   *yaml.Node // name → header; nil for none
+	policies  *yaml.Node // pattern → policy; nil for none
+	patterns  *yaml.Node // name → subscription for patterns; nil for none
+	types     []*typeDraft
+	keys      []fieldKey // all fields
+
+	// places says what of the document a key or an item of the catalogue was made of.
+	places map[*yaml.Node]diag.Place
+}
+
+// A typeDraft is an entry of types.
+type typeDraft struct {
+	name string
+	at   diag.Place
+	body *yaml.Node
+}
+
+func newDraft(findings *findingList, pkg string, whole diag.Place, max int) *draft {
+	return &draft{
+		findingList: findings, pkg: pkg, whole: whole, max: max,
+		events: mapping(), schedules: mapping(), places: map[*yaml.Node]diag.Place{},
+	}
+}
+
 // catalogue writes the catalogue. What its reader refuses, such as a default that does not fit a
 // pattern, is taken out and reported where it came from; nil if no event is left.
-func (im *importer) catalogue() []byte {
-	if len(im.events.Content) == 0 {
+func (dr *draft) catalogue() []byte {
+	if len(dr.events.Content) == 0 {
 		return nil
 	}
-	root := im.document()
+	root := dr.document()
 	for range maxRepairs {
 		source := encode(root)
 		_, findings := parse.Text("", source)
 		if findings == nil {
-			return im.formatted(root)
+			return dr.formatted(root)
 		}
-		m := repairer{importer: im, root: root, gone: map[*yaml.Node]bool{}}
+		m := repairer{draft: dr, root: root, gone: map[*yaml.Node]bool{}}
 		m.spots(source)
 		for _, f := range findings {
 			m.repair(f)
@@ -35,48 +70,44 @@ func (im *importer) catalogue() []byte {
 			return nil
 		}
 	}
-	im.report(im.root.place, rules.ImportDocument, "the document cannot be turned into a valid catalogue, even without some of its parts")
+	dr.report(dr.whole, rules.ImportDocument, "the document cannot be turned into a valid catalogue, even without some of its parts")
 	return nil
 }
 
 // document puts the catalogue together.
-func (im *importer) document() *yaml.Node {
+func (dr *draft) document() *yaml.Node {
 	root := mapping()
 	set(root, "version", plain("1"))
-	title := im.root.str("title")
-	if title == "" {
-		title = im.root.get("info").str("title")
-	}
-	set(root, "package", textNode(im.packageName(title)))
-	im.nameInJSON(root)
-	if len(im.types) > 0 {
-		slices.SortStableFunc(im.types, func(a, b *typeDraft) int { return im.compare(a.at, b.at) })
+	set(root, "package", textNode(dr.pkg))
+	dr.nameInJSON(root)
+	if len(dr.types) > 0 {
+		slices.SortStableFunc(dr.types, func(a, b *typeDraft) int { return dr.compare(a.at, b.at) })
 		types := mapping()
-		for _, t := range im.types {
-			im.add(types, t.name, t.body, t.at)
+		for _, t := range dr.types {
+			dr.add(types, t.name, t.body, t.at)
 		}
 		set(root, "types", types)
 	}
-	if im.limits != nil {
-		set(root, "limits", im.limits)
+	if dr.limits != nil {
+		set(root, "limits", dr.limits)
 	}
-	if im.headers != nil {
-		set(root, "headers", im.headers)
+	if dr.headers != nil {
+		set(root, "headers", dr.headers)
 	}
-	if im.policies != nil {
-		set(root, "policies", im.policies)
+	if dr.policies != nil {
+		set(root, "policies", dr.policies)
 	}
-	set(root, "events", im.events)
-	if im.patterns != nil {
-		set(root, "subscriptions", im.patterns)
+	set(root, "events", dr.events)
+	if dr.patterns != nil {
+		set(root, "subscriptions", dr.patterns)
 	}
-	if groups := lonelyGroups(im.events, im.patterns); len(groups.Content) > 0 {
+	if groups := lonelyGroups(dr.events, dr.patterns); len(groups.Content) > 0 {
 		set(root, "groups", groups)
 	}
-	if len(im.schedules.Content) > 0 {
-		set(root, "schedules", im.schedules)
+	if len(dr.schedules.Content) > 0 {
+		set(root, "schedules", dr.schedules)
 	}
-	im.nameKeys(root)
+	dr.nameKeys(root)
 	return root
 }
 
@@ -84,7 +115,7 @@ func (im *importer) document() *yaml.Node {
 const maxWidth = 100
 
 // formatted writes the catalogue for people.
-func (im *importer) formatted(root *yaml.Node) []byte {
+func (dr *draft) formatted(root *yaml.Node) []byte {
 	checked := encode(root)
 	shorten(root)
 	for i := 1; i < len(root.Content); i += 2 {

@@ -11,21 +11,21 @@ var conditional = []string{"then", "else", "anyOf", "oneOf", "dependentSchemas",
 
 // settled makes optional properties of those that an object has only under some condition: all
 // of them are fields of the struct. A union is left as it is.
-func (im *importer) settled(s *node) *node {
+func (sr *schemaReader) settled(s *node) *node {
 	if !s.is(object) {
 		return s
 	}
-	if f := im.settlements[s]; f != nil {
+	if f := sr.settlements[s]; f != nil {
 		return f
 	}
-	im.settlements[s] = s // to those that s contains
+	sr.settlements[s] = s // to those that s contains
 	conditions := conditionsOf(s)
-	if conditions == nil || !im.mayBeStruct(s, conditions) {
+	if conditions == nil || !sr.mayBeStruct(s, conditions) {
 		return s
 	}
 	f := without(s, "if", "then", "else", "dependentSchemas", "dependencies")
 	f.sometimes = nil
-	if v, _ := im.findVariants(s); v == nil {
+	if v, _ := sr.findVariants(s); v == nil {
 		f = without(f, "oneOf", "anyOf")
 	} else {
 		conditions = slices.DeleteFunc(conditions, func(c *node) bool { return c == s })
@@ -35,7 +35,7 @@ func (im *importer) settled(s *node) *node {
 	for _, c := range conditions {
 		for _, m := range c.members {
 			if slices.Contains(conditional, m.name) {
-				im.takeProperties(later, own, m)
+				sr.takeProperties(later, own, m)
 			}
 		}
 		for _, p := range c.get("if").get("properties").properties() {
@@ -49,7 +49,7 @@ func (im *importer) settled(s *node) *node {
 		f = without(f, "properties")
 		f.members = append(f.members, member{"properties", s.at("properties"), both})
 	}
-	im.settlements[s] = f
+	sr.settlements[s] = f
 	return f
 }
 
@@ -64,19 +64,19 @@ func conditionsOf(s *node) []*node {
 
 // mayBeStruct tells whether conditions add properties to a struct. Alternatives alone are
 // something else: a union, or values of different types.
-func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
+func (sr *schemaReader) mayBeStruct(s *node, conditions []*node) bool {
 	if kind := s.str("type"); kind != "" && kind != "object" || s.get("type").is(list) {
 		return false
 	}
-	if s.get("properties") != nil || s.get("required") != nil || im.areStructs(s) {
+	if s.get("properties") != nil || s.get("required") != nil || sr.areStructs(s) {
 		return true
 	}
 	return slices.ContainsFunc(conditions, func(c *node) bool {
-		if asked := im.look(c.get("if")).schema; asked.is(object) && len(kindsOf(asked)) > 0 && !slices.Contains(kindsOf(asked), "object") {
+		if asked := sr.look(c.get("if")).schema; asked.is(object) && len(kindsOf(asked)) > 0 && !slices.Contains(kindsOf(asked), "object") {
 			return false // there are values of other types, too
 		}
 		for _, keyword := range []string{"then", "else"} {
-			if b := c.get(keyword); b != nil && im.look(b).schema.get("properties") != nil {
+			if b := c.get(keyword); b != nil && sr.look(b).schema.get("properties") != nil {
 				return true
 			}
 		}
@@ -86,7 +86,7 @@ func (im *importer) mayBeStruct(s *node, conditions []*node) bool {
 
 // areStructs tells whether the alternatives of a schema are structs that nothing tells apart: one struct can have the
 // properties of all. Some may be objects without properties.
-func (im *importer) areStructs(s *node) bool {
+func (sr *schemaReader) areStructs(s *node) bool {
 	key := "oneOf"
 	if s.get(key) == nil {
 		key = "anyOf"
@@ -97,7 +97,7 @@ func (im *importer) areStructs(s *node) bool {
 	}
 	named := false
 	for _, b := range branches {
-		u := im.look(b)
+		u := sr.look(b)
 		if !u.schema.is(object) || u.nullable || !slices.Equal(kindsOf(u.schema), []string{"object"}) {
 			return false
 		}
@@ -109,13 +109,13 @@ func (im *importer) areStructs(s *node) bool {
 			return false // nothing is known of it
 		}
 	}
-	v, _ := im.findVariants(s)
+	v, _ := sr.findVariants(s)
 	return named && v == nil
 }
 
 // takeProperties takes the properties of the schemas of a conditional keyword that are not
 // among own.
-func (im *importer) takeProperties(to, own *node, m member) {
+func (sr *schemaReader) takeProperties(to, own *node, m member) {
 	branches := []*node{m.value}
 	switch m.name {
 	case "anyOf", "oneOf":
@@ -128,9 +128,9 @@ func (im *importer) takeProperties(to, own *node, m member) {
 	}
 	taken := false
 	for _, b := range branches {
-		u := im.look(b)
+		u := sr.look(b)
 		if u.def != nil {
-			im.absorbed[u.def] = true
+			sr.absorbed[u.def] = true
 		}
 		for _, p := range u.schema.get("properties").properties() {
 			if own.get(p.name) == nil && !isNever(p.value) {
@@ -140,11 +140,11 @@ func (im *importer) takeProperties(to, own *node, m member) {
 		}
 	}
 	if taken {
-		im.report(m.at, rules.ImportKeyword, "%s applies only sometimes; its properties become optional fields", quoted(m.name)).
+		sr.report(m.at, rules.ImportKeyword, "%s applies only sometimes; its properties become optional fields", quoted(m.name)).
 			Hint = checkWherePublished
 		return
 	}
-	im.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = checkWherePublished
+	sr.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = checkWherePublished
 }
 
 const checkWherePublished = "check it where the event is published"

@@ -21,7 +21,7 @@ type value struct {
 // valuesOf returns the values of a schema that lists them, and the keyword that
 // does. It returns nil for another schema, and after a finding for an enum that a
 // catalogue cannot have.
-func (im *importer) valuesOf(s *node) ([]value, string) {
+func (tm *typeMaker) valuesOf(s *node) ([]value, string) {
 	values, key := listed(s)
 	if values == nil {
 		return nil, ""
@@ -36,8 +36,8 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 			numbers++
 		}
 		if strings.ContainsFunc(v.json.text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			im.refused[s.get(key)] = true
-			im.report(v.json.place, rules.ImportEnum, "a value of an enum has no control characters; the field takes all values of its type")
+			tm.refused[s.get(key)] = true
+			tm.report(v.json.place, rules.ImportEnum, "a value of an enum has no control characters; the field takes all values of its type")
 			return nil, ""
 		}
 	}
@@ -45,15 +45,15 @@ func (im *importer) valuesOf(s *node) ([]value, string) {
 	case texts == len(values), numbers == len(values):
 		return values, key
 	case key == "enum" && len(values) == 2 && values[0].json.kind == boolean && values[1].json.kind == boolean:
-		im.refused[s.get(key)] = true // it is bool
+		tm.refused[s.get(key)] = true // it is bool
 		return nil, ""
 	case len(values) == 1 && values[0].json.kind == boolean:
-		im.refused[s.get(key)] = true
-		im.report(s.at(key), rules.ImportEnum, "the only value is %s; the field takes true and false", values[0].json.text)
+		tm.refused[s.get(key)] = true
+		tm.report(s.at(key), rules.ImportEnum, "the only value is %s; the field takes true and false", values[0].json.text)
 		return nil, ""
 	}
-	im.refused[s.get(key)] = true
-	im.report(s.at(key), rules.ImportEnum, "an enum has strings only, or whole numbers of 32 bits only; the field takes all values of its type")
+	tm.refused[s.get(key)] = true
+	tm.report(s.at(key), rules.ImportEnum, "an enum has strings only, or whole numbers of 32 bits only; the field takes all values of its type")
 	return nil, ""
 }
 
@@ -88,7 +88,7 @@ func listed(s *node) (values []value, key string) {
 				return nil, ""
 			}
 			u := use{schema: branch}
-			(&importer{}).annotate(&u, branch)
+			u.annotate(branch)
 			add(branch.get("const"), u)
 		}
 	}
@@ -96,10 +96,10 @@ func listed(s *node) (values []value, key string) {
 }
 
 // enum is the body of an enum.
-func (im *importer) enum(u use, values []value, key, name string) *yaml.Node {
+func (tm *typeMaker) enum(u use, values []value, key, name string) *yaml.Node {
 	body := mapping()
-	im.say(body, u, saying{name: name})
-	im.leftovers(u.schema, key, "format")
+	tm.say(body, u, saying{name: name})
+	tm.leftovers(u.schema, key, "format")
 	detailed := mapping()
 	short := flow(&yaml.Node{Kind: yaml.SequenceNode})
 	plainTexts := true
@@ -112,27 +112,27 @@ func (im *importer) enum(u use, values []value, key, name string) *yaml.Node {
 		name = texts.unique(name)
 		one := mapping()
 		if v.json.kind == number {
-			im.add(one, "number", plain(v.json.text), v.json.place)
+			tm.add(one, "number", plain(v.json.text), v.json.place)
 		}
 		if v.use.schema != nil {
-			im.say(one, v.use, saying{name: name})
+			tm.say(one, v.use, saying{name: name})
 		}
 		if own := ownConstant(name, goNames); own != "" {
-			im.add(one, "go_name", textNode(own), v.json.place)
+			tm.add(one, "go_name", textNode(own), v.json.place)
 		}
 		plainTexts = plainTexts && one.Content == nil
 		item := textNode(name)
-		im.places[item] = v.json.place
+		tm.places[item] = v.json.place
 		short.Content = append(short.Content, item)
 		if len(one.Content) == 2 && one.Content[0].Value == "number" {
 			one = one.Content[1]
 		}
-		im.add(detailed, name, one, v.json.place)
+		tm.add(detailed, name, one, v.json.place)
 	}
 	if plainTexts {
-		im.add(body, "enum", short, u.schema.at(key))
+		tm.add(body, "enum", short, u.schema.at(key))
 	} else {
-		im.add(body, "enum", detailed, u.schema.at(key))
+		tm.add(body, "enum", detailed, u.schema.at(key))
 	}
 	return body
 }

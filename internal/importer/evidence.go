@@ -43,15 +43,23 @@ type contradiction struct {
 	text string
 }
 
+// An observer compares examples with schemas.
+type observer struct {
+	*findingList
+	*schemaReader
+	observed *evidence // what examples show, in the first run; nil in the second
+	evidence *evidence // that in the second run; nil in the first
+}
+
 // maxExtra is how many properties an example may add to one schema.
 const maxExtra = 200
 
 func newEvidence(left int) *evidence { return &evidence{of: map[diag.Position]*shown{}, left: left} }
 
 // shownOf is what examples show of a schema. What it returns is not to be changed.
-func (im *importer) shownOf(s *node) *shown {
-	if im.evidence != nil {
-		if of := im.evidence.of[s.place.Pos]; of != nil {
+func (ob *observer) shownOf(s *node) *shown {
+	if ob.evidence != nil {
+		if of := ob.evidence.of[s.place.Pos]; of != nil {
 			return of
 		}
 	}
@@ -59,44 +67,44 @@ func (im *importer) shownOf(s *node) *shown {
 }
 
 // observe compares an example with a schema.
-func (im *importer) observe(s, v *node) {
-	if im.observed == nil { // the evidence is there already
+func (ob *observer) observe(s, v *node) {
+	if ob.observed == nil { // the evidence is there already
 		return
 	}
-	if im.observed.left--; im.observed.left < 0 {
+	if ob.observed.left--; ob.observed.left < 0 {
 		return
 	}
-	u := im.look(s)
+	u := ob.look(s)
 	n := u.schema
 	if !n.is(object) {
 		return
 	}
 	kinds := kindsOf(n)
-	variants, _ := im.findVariants(n)
+	variants, _ := ob.findVariants(n)
 	switch values, _ := listed(n); {
 	case values != nil:
 	case variants != nil:
-		im.observeVariant(v, variants)
+		ob.observeVariant(v, variants)
 	case len(kinds) != 1:
 	case n.get("type") == nil && !v.is(null) && kindName(v) != kinds[0] && kindName(v) != "" && !(kinds[0] == "number" && kindName(v) == "integer"):
-		im.contradict(n, v, "of another type than the keywords of its schema are about; the field takes any JSON", func(of *shown) *bool { return &of.other })
+		ob.contradict(n, v, "of another type than the keywords of its schema are about; the field takes any JSON", func(of *shown) *bool { return &of.other })
 	case kinds[0] == "number" && v.is(number) && !exact(v.text):
-		im.contradict(n, v, v.text+", which a float64 rounds; the field takes any JSON", func(of *shown) *bool { return &of.large })
+		ob.contradict(n, v, v.text+", which a float64 rounds; the field takes any JSON", func(of *shown) *bool { return &of.large })
 	case kinds[0] == "object" && v.is(object):
-		im.observeObject(u, v)
+		ob.observeObject(u, v)
 	case kinds[0] == "array" && v.is(list) && itemsOf(n).is(object):
 		for _, item := range v.items {
-			im.observe(itemsOf(n), item)
+			ob.observe(itemsOf(n), item)
 		}
 	case kinds[0] == "string" && v.is(text):
 		if why := unlike(n, v.text); why != "" {
-			im.contradict(n, v, why+"; the field takes any string", func(of *shown) *bool { return &of.loose })
+			ob.contradict(n, v, why+"; the field takes any string", func(of *shown) *bool { return &of.loose })
 		}
 	case kinds[0] == "integer" && v.is(number):
 		_, err := strconv.ParseInt(v.text, 10, 64)
 		_, unsigned := strconv.ParseUint(v.text, 10, 64)
 		if err != nil && (unsigned != nil || n.str("format") != "uint64" && !beyondInt64(n)) {
-			im.contradict(n, v, v.text+", for which an int64 has no room; the field takes any JSON", func(of *shown) *bool { return &of.large })
+			ob.contradict(n, v, v.text+", for which an int64 has no room; the field takes any JSON", func(of *shown) *bool { return &of.large })
 		}
 	}
 }
@@ -143,55 +151,55 @@ func (e *evidence) shows(s *node) *shown {
 }
 
 // contradict remembers what an example shows, once for each schema.
-func (im *importer) contradict(s, v *node, what string, flag func(*shown) *bool) {
-	if set := flag(im.observed.shows(s)); !*set {
+func (ob *observer) contradict(s, v *node, what string, flag func(*shown) *bool) {
+	if set := flag(ob.observed.shows(s)); !*set {
 		*set = true
-		im.observed.all = append(im.observed.all, contradiction{v.place, "the example is " + what})
+		ob.observed.all = append(ob.observed.all, contradiction{v.place, "the example is " + what})
 	}
 }
 
-func (im *importer) observeVariant(v *node, variants *variants) {
+func (ob *observer) observeVariant(v *node, variants *variants) {
 	tag := v.get(variants.key)
 	for _, one := range variants.all {
 		if tag.is(text) && one.tag == tag.text {
-			im.observeFields(one.struc, v, variants.key)
+			ob.observeFields(one.struc, v, variants.key)
 		}
 	}
 }
 
-func (im *importer) observeObject(u use, v *node) {
+func (ob *observer) observeObject(u use, v *node) {
 	s := u.schema
 	if !onlySays(s, "type") && isStruct(u) {
-		im.observeFields(u, v, "")
+		ob.observeFields(u, v, "")
 		return
 	}
 	if rest, _ := valuesOfMap(s); rest.is(object) {
 		for _, m := range v.members {
-			im.observe(rest, m.value)
+			ob.observe(rest, m.value)
 		}
 	}
 }
 
 // observeFields compares an object with a struct, which has one more property.
-func (im *importer) observeFields(u use, v *node, besides string) {
+func (ob *observer) observeFields(u use, v *node, besides string) {
 	s := u.schema
 	rest := s.get("additionalProperties")
 	closed := rest.is(boolean) && rest.text == "false"
 	for _, p := range s.get("properties").properties() {
 		if v.get(p.name) == nil {
-			im.observed.shows(p.value).absent = true
+			ob.observed.shows(p.value).absent = true
 		}
 	}
 	for _, m := range v.members {
 		p := s.get("properties").get(m.name)
 		switch {
 		case p != nil && m.value.is(null):
-			im.observed.shows(p).none, im.observed.none = m.value, true
+			ob.observed.shows(p).none, ob.observed.none = m.value, true
 		case p != nil:
-			im.observe(p, m.value)
+			ob.observe(p, m.value)
 		case m.name == besides, closed && !matchesAny(s.get("patternProperties"), m.name):
 		default:
-			im.observeExtra(s, m)
+			ob.observeExtra(s, m)
 		}
 	}
 }
@@ -204,13 +212,13 @@ func matchesAny(patterns *node, name string) bool {
 	})
 }
 
-func (im *importer) observeExtra(s *node, m member) {
-	of := im.observed.shows(s)
+func (ob *observer) observeExtra(s *node, m member) {
+	of := ob.observed.shows(s)
 	if len(of.extra) >= maxExtra || slices.ContainsFunc(of.extra, func(other member) bool { return other.name == m.name }) {
 		return
 	}
 	of.extra = append(of.extra, m)
-	im.observed.all = append(im.observed.all, contradiction{m.at, "the example has " + quoted(m.name) + ", which the schema does not name; it becomes an optional field of any JSON"})
+	ob.observed.all = append(ob.observed.all, contradiction{m.at, "the example has " + quoted(m.name) + ", which the schema does not name; it becomes an optional field of any JSON"})
 }
 
 // unlike says what is wrong with a text for the type that textType makes of a schema, or that it would not come back as
@@ -273,25 +281,25 @@ func textKind(s *node) (kind, formatName string) {
 
 // withNull makes a field of which examples have null although it is optional one that keeps null, which would be absent
 // otherwise: any JSON, or one that is nullable and always there, if all of them have it.
-func (im *importer) withNull(p member, t typing, required bool, at spot) (typing, bool) {
-	of := im.shownOf(p.value)
+func (tm *typeMaker) withNull(p member, t typing, required bool, at spot) (typing, bool) {
+	of := tm.shownOf(p.value)
 	switch {
 	case of.none == nil, required, !t.use.nullable, t.text == "json":
 		return t, required
 	case of.absent:
-		im.keepType(p.value, at)
-		im.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; it takes any JSON", quoted(p.name)).
+		tm.keepType(p.value, at)
+		tm.report(of.none.place, rules.ImportExample, "the example has null for %s, which others do not have at all; it takes any JSON", quoted(p.name)).
 			Hint = "give the field the type of its other values if null means the same as nothing"
 		return typing{text: "json", use: t.use}, false
 	}
-	im.report(of.none.place, rules.ImportExample, "the example has null for %s, which is optional; it is nullable instead, and always in the JSON", quoted(p.name))
+	tm.report(of.none.place, rules.ImportExample, "the example has null for %s, which is optional; it is nullable instead, and always in the JSON", quoted(p.name))
 	return t, true
 }
 
 // reportEvidence reports what examples have shown.
-func (im *importer) reportEvidence() {
-	for _, c := range im.evidence.all {
-		im.report(c.at, rules.ImportExample, "%s", c.text)
+func (ob *observer) reportEvidence() {
+	for _, c := range ob.evidence.all {
+		ob.report(c.at, rules.ImportExample, "%s", c.text)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// beside are parts of a document that are about something else than payloads.
-var beside = []string{"headers", "traits", "bindings", "parameters", "servers", "responses", "securitySchemes", "correlationId", "reply", "not", "propertyNames", "info", "tags"}
+// elsewhere are parts of a document that are about something else than payloads.
+var elsewhere = []string{"headers", "traits", "bindings", "parameters", "servers", "responses", "securitySchemes", "correlationId", "reply", "not", "propertyNames", "info", "tags"}
 
 // NamesOf returns the names of properties in the payloads of a document, of all files, in their order.
 func NamesOf(file string, source []byte, o Options) []string {
@@ -42,7 +42,7 @@ func NamesOf(file string, source []byte, o Options) []string {
 				}
 			}
 			eachPart(n, func(keyword string, part *node) {
-				if !slices.Contains(beside, keyword) {
+				if !slices.Contains(elsewhere, keyword) {
 					left = append(left, part)
 				}
 			})

@@ -35,14 +35,14 @@ func newFieldNames(s *node) fieldNames {
 
 // fieldName is what the field of a property is called in the catalogue; empty after a finding if no field can
 // have the name of the property in JSON.
-func (im *importer) fieldName(name string, at diag.Place, n fieldNames) string {
+func (tm *typeMaker) fieldName(name string, at diag.Place, n fieldNames) string {
 	reason := catalog.CheckJSONName(name)
 	if reason == "" && n.json[name] {
 		reason = "another property has the name, too"
 	}
 	if reason != "" {
-		im.report(at, rules.ImportName, "the property %s cannot be a field, and is left out: %s", quoted(name), reason)
-		im.rename(aKey, name, "", at)
+		tm.report(at, rules.ImportName, "the property %s cannot be a field, and is left out: %s", quoted(name), reason)
+		tm.rename(aKey, name, "", at)
 		return ""
 	}
 	n.json[name] = true
@@ -73,19 +73,19 @@ func signed(name string) string {
 }
 
 // addField adds a field that has the name of a property in JSON.
-func (im *importer) addField(fields *yaml.Node, name, json string, value *yaml.Node, at diag.Place) {
-	im.add(fields, name, value, at)
-	im.keys = append(im.keys, fieldKey{fields, fields.Content[len(fields.Content)-2], json})
+func (dr *draft) addField(fields *yaml.Node, name, json string, value *yaml.Node, at diag.Place) {
+	dr.add(fields, name, value, at)
+	dr.keys = append(dr.keys, fieldKey{fields, fields.Content[len(fields.Content)-2], json})
 }
 
 // nameInJSON says for all fields how they are called in JSON: by the json_names that fits most of them, and by
 // json for the others.
-func (im *importer) nameInJSON(root *yaml.Node) {
+func (dr *draft) nameInJSON(root *yaml.Node) {
 	least := -1
 	var style string
 	for _, one := range []string{"snake", "camel", "pascal"} {
 		others := 0
-		for _, k := range im.keys {
+		for _, k := range dr.keys {
 			if catalog.JSONNamesBy[one].Of(k.key.Value) != k.json {
 				others++
 			}
@@ -98,7 +98,7 @@ func (im *importer) nameInJSON(root *yaml.Node) {
 	if names != catalog.Snake {
 		set(root, "json_names", plain(style))
 	}
-	for _, k := range im.keys {
+	for _, k := range dr.keys {
 		if i := slices.Index(k.fields.Content, k.key); i >= 0 && names.Of(k.key.Value) != k.json {
 			k.fields.Content[i+1] = withJSON(k.fields.Content[i+1], k.json)
 		}
@@ -135,8 +135,8 @@ func isAnyJSON(body *yaml.Node) bool {
 
 // localPath returns what the catalogue calls the field to which a path of names in JSON leads from the body of an
 // event or type; the path itself if it leads nowhere.
-func (im *importer) localPath(root, body *yaml.Node, path string) string {
-	if local, ok := im.localNames(root, body, path, 0); ok {
+func (dr *draft) localPath(root, body *yaml.Node, path string) string {
+	if local, ok := dr.localNames(root, body, path, 0); ok {
 		return local
 	}
 	return path
@@ -145,7 +145,7 @@ func (im *importer) localPath(root, body *yaml.Node, path string) string {
 // maxPath bounds how many structs a path leads through.
 const maxPath = 32
 
-func (im *importer) localNames(root, body *yaml.Node, path string, depth int) (string, bool) {
+func (dr *draft) localNames(root, body *yaml.Node, path string, depth int) (string, bool) {
 	fields := inner(body, "payload")
 	if fields == nil {
 		fields = inner(body, "fields")
@@ -153,7 +153,7 @@ func (im *importer) localNames(root, body *yaml.Node, path string, depth int) (s
 	if fields == nil || depth > maxPath {
 		return "", false
 	}
-	for _, k := range im.keys {
+	for _, k := range dr.keys {
 		if k.fields != fields {
 			continue
 		}
@@ -173,7 +173,7 @@ func (im *importer) localNames(root, body *yaml.Node, path string, depth int) (s
 		if named := inner(inner(root, "types"), kind); named != nil {
 			within = named
 		}
-		if local, ok := im.localNames(root, within, rest, depth+1); ok {
+		if local, ok := dr.localNames(root, within, rest, depth+1); ok {
 			return k.key.Value + "." + local, true
 		}
 	}
@@ -193,10 +193,10 @@ func inner(n *yaml.Node, key string) *yaml.Node {
 
 // nameKeys puts the names of the catalogue into partition_by, dedupe_by and the keys of limits, which documents
 // have as paths of names in JSON.
-func (im *importer) nameKeys(root *yaml.Node) {
+func (dr *draft) nameKeys(root *yaml.Node) {
 	local := func(body, name *yaml.Node) {
 		if name != nil && name.Kind == yaml.ScalarNode {
-			name.Value = im.localPath(root, body, name.Value)
+			name.Value = dr.localPath(root, body, name.Value)
 		}
 	}
 	limits := func(event, settings *yaml.Node) {
@@ -206,8 +206,8 @@ func (im *importer) nameKeys(root *yaml.Node) {
 			}
 		}
 	}
-	for i := 1; i < len(im.events.Content); i += 2 {
-		event := im.events.Content[i]
+	for i := 1; i < len(dr.events.Content); i += 2 {
+		event := dr.events.Content[i]
 		local(event, inner(event, "partition_by"))
 		local(event, inner(event, "dedupe_by"))
 		limits(event, event)

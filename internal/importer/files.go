@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -45,71 +44,79 @@ type document struct {
 	outside bool
 }
 
-// documents are the files that were read.
-type documents struct {
-	files    *Files
+// A fileSet is the files of an import: those that were read, and the schemas in them by their identifiers.
+type fileSet struct {
+	*findingList
+	folder   *Files // nil for none but the document itself
+	main     string // the path of the document that is imported
 	byPath   map[string]*document
-	order    []string // their names in findings, in the order in which they were read
 	size     int64
 	searched map[string]string // identifier → path, of all files in the folder; nil before it was searched
+
+	schemas map[string]*node    // by base, or by base#anchor
+	bases   map[*node]*location // what is around a $ref, by its text
+	found   map[foundAt]found
 }
 
-func newDocuments(o Options) documents {
-	return documents{files: o.Files, byPath: map[string]*document{}}
-}
-
-// path of the document that is imported.
-func (d *documents) path(file string) string {
-	if d.files != nil {
-		return d.files.Path
+func newFileSet(file string, folder *Files, findings *findingList) *fileSet {
+	main := filepath.Base(file)
+	if folder != nil {
+		main = folder.Path
 	}
-	return filepath.Base(file)
+	return &fileSet{
+		findingList: findings, folder: folder, main: main, byPath: map[string]*document{},
+		schemas: map[string]*node{}, bases: map[*node]*location{}, found: map[foundAt]found{},
+	}
 }
 
-// called is the name of a file in findings.
-func (d *documents) called(name string) string {
-	return filepath.Join(d.files.Folder, filepath.FromSlash(name))
+// load reads the document that is imported.
+func (set *fileSet) load(file string, source []byte) *document {
+	doc := &document{path: set.main}
+	set.byPath[doc.path] = doc
+	set.size = int64(len(source))
+	set.read(doc, file, source)
+	return doc
 }
 
 // open reads a file of the folder, once.
-func (im *importer) open(name string) *document {
-	if doc := im.documents.byPath[name]; doc != nil {
+func (set *fileSet) open(name string) *document {
+	if doc := set.byPath[name]; doc != nil {
 		return doc
 	}
 	doc := &document{path: name}
-	im.documents.byPath[name] = doc
+	set.byPath[name] = doc
 	if !fs.ValidPath(name) {
-		doc.outside, doc.why = true, "it is outside of the folder "+im.folder()
+		doc.outside, doc.why = true, "it is outside of the folder "+set.folderName()
 		return doc
 	}
-	if len(im.documents.order) > maxFiles {
+	if len(set.findingList.files) > maxFiles {
 		doc.why = fmt.Sprintf("an import reads at most %d files", maxFiles)
 		return doc
 	}
-	source, err := input.ReadFS(im.documents.files.FS, name, maxBytes-im.documents.size)
+	source, err := input.ReadFS(set.folder.FS, name, maxBytes-set.size)
 	if err != nil {
-		doc.why, doc.outside = im.reason(err)
+		doc.why, doc.outside = set.reason(err)
 		return doc
 	}
-	im.documents.size += int64(len(source))
-	im.read(doc, im.documents.called(name), source)
+	set.size += int64(len(source))
+	set.read(doc, filepath.Join(set.folder.Folder, filepath.FromSlash(name)), source)
 	return doc
 }
 
 // read fills in a document.
-func (im *importer) read(doc *document, file string, source []byte) {
-	im.documents.order = append(im.documents.order, file)
-	root, err := readNodes(file, source, im.report)
+func (set *fileSet) read(doc *document, file string, source []byte) {
+	set.findingList.files = append(set.findingList.files, file)
+	root, err := readNodes(file, source, set.report)
 	if wrong, ok := err.(*sourceError); ok {
 		doc.at, doc.why = wrong.at, wrong.message
 		return
 	}
 	doc.root = root
-	im.resources.identify(doc)
+	set.identify(doc)
 }
 
 // reason is an error of a file without its name, and whether a link has led out of the folder.
-func (im *importer) reason(err error) (why string, outside bool) {
+func (set *fileSet) reason(err error) (why string, outside bool) {
 	for {
 		switch wrapped := err.(type) {
 		case *fs.PathError:
@@ -121,36 +128,29 @@ func (im *importer) reason(err error) (why string, outside bool) {
 		break
 	}
 	if strings.Contains(err.Error(), "escapes") {
-		return "a link leads out of the folder " + im.folder(), true
+		return "a link leads out of the folder " + set.folderName(), true
 	}
 	return err.Error(), false
 }
 
-// compare orders places: by file, in the order in which the files were read, and then by position.
-func (im *importer) compare(a, b diag.Place) int {
-	files := im.documents.order
-	return cmp.Or(cmp.Compare(slices.Index(files, a.Pos.File), slices.Index(files, b.Pos.File)), a.Pos.Compare(b.Pos))
-}
-
-// folder is the name of the folder that references may not leave.
-func (im *importer) folder() string {
-	if im.documents.files == nil || im.documents.files.Folder == "" {
+// folderName is the name of the folder that references may not leave.
+func (set *fileSet) folderName() string {
+	if set.folder == nil || set.folder.Folder == "" {
 		return "."
 	}
-	return im.documents.files.Folder
+	return set.folder.Folder
 }
 
 // identified returns the path of a file in the folder that has an identifier; empty if none has. The folder is
 // searched once, and only for an identifier that the files so far do not have.
-func (im *importer) identified(id string) string {
-	d := &im.documents
-	if d.files == nil {
+func (set *fileSet) identified(id string) string {
+	if set.folder == nil {
 		return ""
 	}
-	if d.searched == nil {
-		d.searched = map[string]string{}
+	if set.searched == nil {
+		set.searched = map[string]string{}
 		left, size := maxSearched, int64(maxBytes)
-		fs.WalkDir(d.files.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+		fs.WalkDir(set.folder.FS, ".", func(name string, entry fs.DirEntry, err error) error {
 			hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
 			switch left--; {
 			case left < 0, size < 0:
@@ -160,18 +160,18 @@ func (im *importer) identified(id string) string {
 			case !entry.Type().IsRegular() || hidden || !slices.Contains([]string{".json", ".yaml", ".yml", ".jsonschema"}, strings.ToLower(path.Ext(name))):
 				return nil
 			}
-			source, err := input.ReadFS(d.files.FS, name, min(size, 4<<20))
+			source, err := input.ReadFS(set.folder.FS, name, min(size, 4<<20))
 			if err != nil {
 				return nil
 			}
 			size -= int64(len(source))
-			if id := identifierOf(source); id != "" && d.searched[id] == "" {
-				d.searched[id] = name
+			if id := identifierOf(source); id != "" && set.searched[id] == "" {
+				set.searched[id] = name
 			}
 			return nil
 		})
 	}
-	return d.searched[id]
+	return set.searched[id]
 }
 
 // besides returns the path of the file that is to the file of base what one identifier is to the other, as in

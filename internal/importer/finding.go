@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,16 +9,29 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 )
 
+// A findingList is what was found in the documents of one import.
+type findingList struct {
+	findings diag.Findings
+	files    []string             // their names, in the order in which they were read
+	newNames map[string][]newName // by kind
+}
+
 // report adds a finding, and returns it for a hint.
-func (im *importer) report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
+func (fl *findingList) report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
 	f := rule.At(at, format, args...)
-	im.findings = append(im.findings, f)
+	fl.findings = append(fl.findings, f)
 	return f
 }
 
 // note reports a description that is left out.
-func (im *importer) note(at diag.Place, format string, args ...any) {
-	im.report(at, rules.ImportDetail, format, args...)
+func (fl *findingList) note(at diag.Place, format string, args ...any) {
+	fl.report(at, rules.ImportDetail, format, args...)
+}
+
+// compare orders places: by file, in the order in which the files were read, and then by position.
+func (fl *findingList) compare(a, b diag.Place) int {
+	files := fl.files
+	return cmp.Or(cmp.Compare(slices.Index(files, a.Pos.File), slices.Index(files, b.Pos.File)), a.Pos.Compare(b.Pos))
 }
 
 // tidied sorts the findings, with files in the given order, and merges those with the same text into one.

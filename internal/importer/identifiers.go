@@ -11,14 +11,6 @@ import (
 	"strings"
 )
 
-// resources are the schemas that have an identifier: the files, by their path in the folder, and what has an
-// identifier of its own, as bundling several documents into one leaves them.
-type resources struct {
-	schemas map[string]*node    // by base, or by base#anchor
-	bases   map[*node]*location // what is around a $ref, by its text
-	found   map[foundAt]found
-}
-
 // A location is what a reference is relative to.
 type location struct {
 	id   string // the $id around it, or else the file
@@ -38,14 +30,10 @@ type found struct {
 	why, hint string
 }
 
-func newResources() resources {
-	return resources{map[string]*node{}, map[*node]*location{}, map[foundAt]found{}}
-}
-
 // identify finds the identifiers in a document.
-func (r resources) identify(doc *document) {
+func (set *fileSet) identify(doc *document) {
 	base := &location{folderScheme + doc.path, doc.path}
-	r.schemas[base.id] = doc.root
+	set.schemas[base.id] = doc.root
 	// Until draft 4 an identifier is called id, which in other documents is something else.
 	key := "$id"
 	if draft := doc.root.str("$schema"); strings.Contains(draft, "draft-04") || strings.Contains(draft, "draft-03") {
@@ -64,18 +52,18 @@ func (r resources) identify(doc *document) {
 				base = &location{whole, base.file}
 			}
 			if anchor == "" {
-				r.add(whole, n)
+				set.keep(whole, n)
 			} else {
-				r.add(whole+"#"+anchor, n) // up to draft 7
+				set.keep(whole+"#"+anchor, n) // up to draft 7
 			}
 		}
 		for _, anchor := range []string{"$anchor", "$dynamicAnchor"} {
 			if name := n.str(anchor); name != "" {
-				r.add(base.id+"#"+name, n)
+				set.keep(base.id+"#"+name, n)
 			}
 		}
 		if to := n.get("$ref"); to.is(text) {
-			r.bases[to] = base
+			set.bases[to] = base
 		}
 		eachPart(n, func(_ string, part *node) { visit(part, base) })
 	}
@@ -120,10 +108,10 @@ func eachPart(n *node, visit func(keyword string, part *node)) {
 	}
 }
 
-// add keeps the first schema of an identifier.
-func (r resources) add(id string, n *node) {
-	if r.schemas[id] == nil {
-		r.schemas[id] = n
+// keep keeps a schema by its identifier, which is that of the first that has it.
+func (set *fileSet) keep(id string, n *node) {
+	if set.schemas[id] == nil {
+		set.schemas[id] = n
 	}
 }
 
@@ -155,21 +143,21 @@ func against(base, to string) string {
 }
 
 // lookUp returns what is at a reference.
-func (im *importer) lookUp(to *node) found {
-	base := im.resources.bases[to]
+func (set *fileSet) lookUp(to *node) found {
+	base := set.bases[to]
 	if base == nil {
-		base = &location{folderScheme + im.documents.path(im.file), im.documents.path(im.file)}
+		base = &location{folderScheme + set.main, set.main}
 	}
 	key := foundAt{*base, to.text}
-	f, known := im.resources.found[key]
+	f, known := set.found[key]
 	if !known {
-		f = im.find(*base, to.text)
-		im.resources.found[key] = f
+		f = set.find(*base, to.text)
+		set.found[key] = f
 	}
 	return f
 }
 
-func (im *importer) find(base location, to string) found {
+func (set *fileSet) find(base location, to string) found {
 	reference, fragment, _ := strings.Cut(to, "#")
 	if plain, err := url.PathUnescape(fragment); err == nil {
 		fragment = plain
@@ -179,9 +167,9 @@ func (im *importer) find(base location, to string) found {
 		whole, _, _ = strings.Cut(against(base.id, reference), "#")
 		name = fileName(whole)
 	}
-	if at = im.resources.schemas[whole]; at == nil {
+	if at = set.schemas[whole]; at == nil {
 		var f found
-		if at, whole, f = im.fileOf(base, reference, whole); at == nil {
+		if at, whole, f = set.fileOf(base, reference, whole); at == nil {
 			return f
 		}
 	}
@@ -190,7 +178,7 @@ func (im *importer) find(base location, to string) found {
 		name = at.str("title")
 	case fragment == "":
 	case !strings.HasPrefix(fragment, "/"):
-		at, name = im.resources.schemas[whole+"#"+fragment], fragment
+		at, name = set.schemas[whole+"#"+fragment], fragment
 	default:
 		at, name = pointedTo(at, fragment[1:])
 		part = leadsToPart(fragment)
@@ -217,15 +205,15 @@ func leadsToPart(pointer string) bool {
 
 // fileOf returns the document that a reference leads to, with the base under which its anchors are. target is the
 // reference as seen from the identifier around it.
-func (im *importer) fileOf(base location, reference, target string) (at *node, whole string, no found) {
-	if im.documents.files == nil {
+func (set *fileSet) fileOf(base location, reference, target string) (at *node, whole string, no found) {
+	if set.folder == nil {
 		return nil, "", found{why: "which is not in this file", hint: "bundle the document and what it refers to into one document first, and import that"}
 	}
 	var paths []string
 	relative := true
 	if t, err := url.Parse(reference); err == nil && (t.Scheme != "" || t.Host != "") && !strings.HasPrefix(reference, folderScheme) {
 		relative = false
-		if found := im.identified(target); found != "" {
+		if found := set.identified(target); found != "" {
 			paths = append(paths, found)
 		}
 	} else {
@@ -245,7 +233,7 @@ func (im *importer) fileOf(base location, reference, target string) (at *node, w
 		}
 	}
 	for i, p := range paths {
-		doc := im.open(p)
+		doc := set.open(p)
 		if doc.root != nil {
 			return doc.root, doc.base, found{}
 		}
@@ -261,7 +249,7 @@ func (im *importer) fileOf(base location, reference, target string) (at *node, w
 		}
 	}
 	if no.why == "" {
-		no = found{why: "which no file in the folder " + im.folder() + " has as its $id; nothing is fetched from a network",
+		no = found{why: "which no file in the folder " + set.folderName() + " has as its $id; nothing is fetched from a network",
 			hint: "save it in the folder, with that $id"}
 	}
 	return nil, "", no
@@ -316,4 +304,40 @@ func pointedTo(n *node, pointer string) (*node, string) {
 		}
 	}
 	return n, name
+}
+
+// countReferences finds out what a document refers to, how often, and how large what it uses is, in all of its files.
+// What a message or payload refers to becomes an event.
+func (set *fileSet) countReferences(root *node) (references map[*node]int, parts int) {
+	references = map[*node]int{}
+	counted := map[*node]bool{}
+	left := []*node{root}
+	var visit func(n *node)
+	visit = func(n *node) {
+		if counted[n] {
+			return // by another alias of YAML
+		}
+		counted[n] = true
+		if to := n.get("$ref"); to.is(text) {
+			if at := set.lookUp(to).schema; at != nil {
+				references[at]++
+				left = append(left, at)
+			}
+		}
+		eachPart(n, func(keyword string, part *node) {
+			if to := part.get("$ref"); keyword == "payload" && to.is(text) {
+				if at := set.lookUp(to).schema; at != nil {
+					left = append(left, at)
+				}
+				return
+			}
+			visit(part)
+		})
+	}
+	for len(left) > 0 {
+		n := left[len(left)-1]
+		left = left[:len(left)-1]
+		visit(n)
+	}
+	return references, len(counted)
 }

@@ -73,7 +73,7 @@ func (im *importer) rootEvents() {
 		name = eventName(snake(im.root.str("title")))
 	}
 	if name == "" {
-		name = im.baseName()
+		name = im.fallback
 	}
 	all := im.alternatives(im.root)
 	im.observeGiven(all)
@@ -112,9 +112,9 @@ func (im *importer) observeGiven(all []alternative) {
 }
 
 // reserve keeps types from taking the Go names of an event.
-func (im *importer) reserve(event string) {
+func (tm *typeMaker) reserve(event string) {
 	goName := catalog.GoName(eventName(event))
-	im.typeNames[goName], im.typeNames[goName+"Type"] = true, true
+	tm.typeNames[goName], tm.typeNames[goName+"Type"] = true, true
 }
 
 // eventDefs are the definitions that are events.

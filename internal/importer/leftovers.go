@@ -51,9 +51,9 @@ func aboutKind(keyword string) string {
 
 // leftovers reports the keywords of a schema that are not known, of which the first says
 // what it is about: nothing is dropped without a word.
-func (im *importer) leftovers(s *node, known ...string) {
+func (tm *typeMaker) leftovers(s *node, known ...string) {
 	for _, m := range s.members {
-		if slices.Contains(known, m.name) || slices.Contains(sayingKeywords, m.name) || im.refused[m.value] {
+		if slices.Contains(known, m.name) || slices.Contains(sayingKeywords, m.name) || tm.refused[m.value] {
 			continue
 		}
 		about := aboutKind(m.name)
@@ -63,15 +63,15 @@ func (im *importer) leftovers(s *node, known ...string) {
 		switch {
 		case m.name == "type", m.name == "enum", m.name == "x-busgen":
 		case slices.Contains(ignored, m.name):
-			im.note(m.at, "a catalogue has no place for %s", m.name)
+			tm.note(m.at, "a catalogue has no place for %s", m.name)
 		case strings.HasPrefix(m.name, "x-"):
-			im.note(m.at, "a catalogue has no place for the extension %s", quoted(m.name))
+			tm.note(m.at, "a catalogue has no place for the extension %s", quoted(m.name))
 		case !isAssertion(m.name):
-			im.note(m.at, "a catalogue has no place for %s, which is no keyword of JSON Schema", quoted(m.name))
+			tm.note(m.at, "a catalogue has no place for %s, which is no keyword of JSON Schema", quoted(m.name))
 		case about != "":
-			im.note(m.at, "%s applies to values of another type and has no effect here", m.name)
+			tm.note(m.at, "%s applies to values of another type and has no effect here", m.name)
 		default:
-			im.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = keywordHints[m.name]
+			tm.report(m.at, rules.ImportKeyword, "%s has no counterpart in a catalogue", quoted(m.name)).Hint = keywordHints[m.name]
 		}
 	}
 }

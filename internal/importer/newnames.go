@@ -24,17 +24,17 @@ const (
 )
 
 // rename remembers a new name.
-func (im *importer) rename(kind, old, name string, at diag.Place) {
-	im.newNames[kind] = append(im.newNames[kind], newName{old, name, at})
+func (fl *findingList) rename(kind, old, name string, at diag.Place) {
+	fl.newNames[kind] = append(fl.newNames[kind], newName{old, name, at})
 }
 
 // firstNames is how many names a summary has.
 const firstNames = 3
 
 // summary says how many names are new, as in: 4 keys of the JSON would change: "aB" becomes a_b, ….
-func (im *importer) summary(all []newName, what func(n int) string) (string, diag.Place) {
+func (fl *findingList) summary(all []newName, what func(n int) string) (string, diag.Place) {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b newName) int { return im.compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b newName) int { return fl.compare(a.at, b.at) })
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(n newName) bool {
 		before := seen[n.old]
@@ -62,15 +62,15 @@ func (im *importer) summary(all []newName, what func(n int) string) (string, dia
 }
 
 // changedKeys returns the finding about all keys of the JSON that change.
-func (im *importer) changedKeys() *diag.Finding {
+func (fl *findingList) changedKeys(accepted bool) *diag.Finding {
 	one, many := "1 key of the JSON would change", "%d keys of the JSON would change"
-	if im.RenameKeys {
+	if accepted {
 		one, many = "1 key of the JSON has changed", "%d keys of the JSON have changed"
 	}
-	text, at := im.summary(im.newNames[aKey], counting(one, many))
+	text, at := fl.summary(fl.newNames[aKey], counting(one, many))
 	f := rules.ImportKeys.At(at, "%s", text)
 	f.Hint = "payloads with the old keys would lose these values: change them in the document, or accept it with --rename-keys"
-	if im.RenameKeys {
+	if accepted {
 		f.Severity, f.Hint = diag.Warning, "payloads with the old keys lose these values"
 	}
 	return f
@@ -86,15 +86,15 @@ func counting(one, many string) func(n int) string {
 }
 
 // noteNewNames notes what has new names besides keys: once for each kind.
-func (im *importer) noteNewNames() {
+func (fl *findingList) noteNewNames() {
 	for kind, what := range map[string]func(int) string{
 		anEvent:       counting("1 event has another name", "%d events have other names"),
 		aType:         counting("1 definition has another name as a type", "%d definitions have other names as types"),
 		aSubscription: counting("1 operation has another name as a subscription", "%d operations have other names as subscriptions"),
 	} {
-		if all := im.newNames[kind]; all != nil {
-			text, at := im.summary(all, what)
-			im.note(at, "%s", text)
+		if all := fl.newNames[kind]; all != nil {
+			text, at := fl.summary(all, what)
+			fl.note(at, "%s", text)
 		}
 	}
 }

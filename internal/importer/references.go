@@ -26,6 +26,36 @@ type use struct {
 	examples           []*node
 }
 
+// A schemaReader says what the schemas of the documents say, however they say it: by references, in parts, under
+// conditions. What it makes of a schema on the way it makes once.
+type schemaReader struct {
+	*findingList
+	*fileSet
+	max, visited int // schemas
+
+	flat        map[*node]*node // what flattened has made
+	derived     map[*node]*node // what derivedFrom has made
+	commons     map[*node]*use  // what commonType has made
+	settlements map[*node]*node // what settled has made
+	absorbed    map[*node]bool  // definitions of which something else was made than a type
+	parts       map[*node]bool  // what references lead to that is only a part of a definition
+}
+
+func newSchemaReader(files *fileSet, max int) *schemaReader {
+	return &schemaReader{
+		findingList: files.findingList, fileSet: files, max: max,
+		flat: map[*node]*node{}, derived: map[*node]*node{}, commons: map[*node]*use{}, settlements: map[*node]*node{},
+		absorbed: map[*node]bool{}, parts: map[*node]bool{},
+	}
+}
+
+// visit counts a schema of which something is made, and returns how many more may be; a negative number says that this
+// one is too many. A document can use the same part of itself again and again.
+func (sr *schemaReader) visit() int {
+	sr.visited++
+	return sr.max - sr.visited
+}
+
 // anything is the schema of which every value is.
 func anything(at diag.Place) *node { return &node{kind: object, place: at} }
 
@@ -34,14 +64,14 @@ const maxReferences = 50
 
 // look follows references, alternatives to null, and what is put together of parts; what an
 // object has only under some condition is optional then.
-func (im *importer) look(s *node) use {
-	u := im.follow(s)
-	u.schema = im.settled(u.schema)
+func (sr *schemaReader) look(s *node) use {
+	u := sr.follow(s)
+	u.schema = sr.settled(u.schema)
 	return u
 }
 
 // follow is look, but for conditions.
-func (im *importer) follow(s *node) use {
+func (sr *schemaReader) follow(s *node) use {
 	u := use{schema: s}
 	for range maxReferences {
 		s := u.schema
@@ -51,47 +81,47 @@ func (im *importer) follow(s *node) use {
 		if isMultiFormat(s) {
 			u.schema = s.get("schema")
 			if format := s.str("schemaFormat"); !isJSONSchema(format) {
-				im.report(s.at("schemaFormat"), rules.ImportPayload, "the schema is written in %s; the field takes any JSON", quoted(format)).Hint = "only JSON Schema is read"
+				sr.report(s.at("schemaFormat"), rules.ImportPayload, "the schema is written in %s; the field takes any JSON", quoted(format)).Hint = "only JSON Schema is read"
 				u.schema = anything(s.place)
 			}
 			continue
 		}
-		im.annotate(&u, s)
+		u.annotate(s)
 		switch {
 		case s.get("$ref") != nil:
-			def, name := im.resolve(s)
+			def, name := sr.resolve(s)
 			switch {
 			case def == nil:
-				u.schema = im.derivedFrom(s, func() *node { return without(s, "$ref") }) // what stands beside it
-			case !im.saysNoMore(s, "$ref", def):
-				u.schema = im.flattened(im.derivedFrom(s, func() *node { return inParts(s) }))
+				u.schema = sr.derivedFrom(s, func() *node { return without(s, "$ref") }) // what stands beside it
+			case !saysNoMore(s, "$ref", def):
+				u.schema = sr.flattened(sr.derivedFrom(s, func() *node { return inParts(s) }))
 			default:
 				u.schema, u.def, u.name = def, def, name
 			}
 		case s.get("allOf").is(list):
-			if parts := s.get("allOf").items; len(parts) == 1 && im.saysNoMore(s, "allOf", parts[0]) {
+			if parts := s.get("allOf").items; len(parts) == 1 && saysNoMore(s, "allOf", parts[0]) {
 				u.schema = parts[0]
 			} else {
-				u.schema = im.flattened(s)
+				u.schema = sr.flattened(s)
 			}
 		default:
 			key, rest := withoutNull(s)
 			if key == "" {
-				if common := im.commonType(s); common != nil {
+				if common := sr.commonType(s); common != nil {
 					u.schema, u.nullable = common.schema, u.nullable || common.nullable
 				}
 				return u
 			}
 			u.nullable = u.nullable || len(rest) < len(s.get(key).items)
-			u.schema = im.derivedFrom(s, func() *node { return alternatives(s, key, rest) })
+			u.schema = sr.derivedFrom(s, func() *node { return alternatives(s, key, rest) })
 		}
 	}
-	im.report(s.place, rules.ImportReference, "the chain of references from here is longer than %d", maxReferences)
+	sr.report(s.place, rules.ImportReference, "the chain of references from here is longer than %d", maxReferences)
 	return use{schema: anything(s.place)}
 }
 
 // annotate takes from a schema what it says about values without saying which there are.
-func (im *importer) annotate(u *use, s *node) {
+func (u *use) annotate(s *node) {
 	take := func(to **node, name string, k kind) {
 		if v := s.get(name); *to == nil && v.is(k) {
 			*to = v
@@ -142,7 +172,7 @@ func onlySays(s *node, besides string) bool {
 
 // saysNoMore tells whether a schema says nothing about values that what it refers to with a keyword does not say: it is
 // that schema then, and not another one, which would be made again wherever it is used.
-func (im *importer) saysNoMore(s *node, keyword string, to *node) bool {
+func saysNoMore(s *node, keyword string, to *node) bool {
 	return !slices.ContainsFunc(s.members, func(m member) bool {
 		switch {
 		case m.name == keyword, slices.Contains(sayingKeywords, m.name), !isAssertion(m.name):
@@ -158,11 +188,11 @@ func (im *importer) saysNoMore(s *node, keyword string, to *node) bool {
 
 // derivedFrom is what make makes of a schema on the way to what it says. It is made once: a schema that leads back to
 // itself is found to be known then.
-func (im *importer) derivedFrom(s *node, make func() *node) *node {
-	if im.derived[s] == nil {
-		im.derived[s] = make()
+func (sr *schemaReader) derivedFrom(s *node, make func() *node) *node {
+	if sr.derived[s] == nil {
+		sr.derived[s] = make()
 	}
-	return im.derived[s]
+	return sr.derived[s]
 }
 
 // inParts makes one part of a reference, and another of what is beside it.
@@ -226,16 +256,16 @@ func without(s *node, keys ...string) *node {
 }
 
 // resolve returns what a $ref refers to, or nil after a finding.
-func (im *importer) resolve(s *node) (def *node, name string) {
-	f := im.lookUp(s.get("$ref"))
+func (sr *schemaReader) resolve(s *node) (def *node, name string) {
+	f := sr.lookUp(s.get("$ref"))
 	switch {
 	case f.schema.is(object), f.schema.is(boolean):
-		im.parts[f.schema] = f.part
+		sr.parts[f.schema] = f.part
 		return f.schema, f.name
 	case f.schema != nil:
 		f.why = "which is not a schema"
 	}
-	im.report(s.at("$ref"), rules.ImportReference, "$ref refers to %s, %s", quoted(s.str("$ref")), f.why).Hint = f.hint
+	sr.report(s.at("$ref"), rules.ImportReference, "$ref refers to %s, %s", quoted(s.str("$ref")), f.why).Hint = f.hint
 	return nil, ""
 }
 

@@ -15,7 +15,7 @@ import (
 
 // A repairer takes out of a catalogue what its reader refuses.
 type repairer struct {
-	*importer
+	*draft
 	root *yaml.Node
 	all  []spotOf
 	gone map[*yaml.Node]bool // what was taken out in this round
@@ -129,7 +129,7 @@ func (m *repairer) refuse(s step, f *diag.Finding, outcome string) {
 		at, ok = m.places[s.value]
 	}
 	if !ok {
-		at = m.importer.root.place
+		at = m.whole
 	}
 	m.report(at, rules.ImportRefused, "%s; %s", f.Message, outcome)
 }

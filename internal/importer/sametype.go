@@ -8,11 +8,11 @@ import (
 
 // commonType makes one schema of alternatives whose values are all of the same JSON type, or of
 // integers and numbers; nil for others. Objects are none of these: they may be a union.
-func (im *importer) commonType(s *node) *use {
-	if known, ok := im.commons[s]; ok {
+func (sr *schemaReader) commonType(s *node) *use {
+	if known, ok := sr.commons[s]; ok {
 		return known
 	}
-	im.commons[s] = nil // to those that s contains
+	sr.commons[s] = nil // to those that s contains
 	key := "anyOf"
 	if s.get(key) == nil {
 		key = "oneOf"
@@ -25,7 +25,7 @@ func (im *importer) commonType(s *node) *use {
 	nullable, allListed := false, true
 	var values, items []*node
 	for _, b := range branches {
-		u := im.look(b)
+		u := sr.look(b)
 		if !u.schema.is(object) || len(u.schema.sometimes) > 0 {
 			return nil
 		}
@@ -53,9 +53,9 @@ func (im *importer) commonType(s *node) *use {
 			either := &node{kind: object, place: s.place, members: []member{{"anyOf", s.at(key), &node{kind: list, place: s.place, items: items}}}}
 			common.members = append(common.members, member{"items", s.at(key), either})
 		}
-		im.report(s.at(key), rules.ImportKeyword, "the alternatives of %s are of one type, %s, with different constraints, which are left out", key, kind).
+		sr.report(s.at(key), rules.ImportKeyword, "the alternatives of %s are of one type, %s, with different constraints, which are left out", key, kind).
 			Hint = checkWherePublished
 	}
-	im.commons[s] = &use{schema: common, nullable: nullable}
-	return im.commons[s]
+	sr.commons[s] = &use{schema: common, nullable: nullable}
+	return sr.commons[s]
 }

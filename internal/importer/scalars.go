@@ -29,50 +29,50 @@ const (
 )
 
 // textType is the type of a text.
-func (im *importer) textType(s *node) typing {
+func (tm *typeMaker) textType(s *node) typing {
 	t := typing{scalar: true}
 	var format string
 	switch t.text, format = textKind(s); {
 	case t.text == "bytes":
-		return im.bytesType(s)
+		return tm.bytesType(s)
 	case s.str("pattern") == export.URLPattern && format == "url", t.text == "duration", t.text == "decimal" && s.str("format") != "decimal":
 		s = without(s, "pattern")
 	}
 	if isEither(s, "ipv4", "ipv6") {
 		format, s = "ip", without(s, "anyOf")
 	}
-	im.leftovers(s, "minLength", "format", "maxLength", "pattern")
+	tm.leftovers(s, "minLength", "format", "maxLength", "pattern")
 	if t.text != "string" {
 		t.scalar = t.text != "time"
 		for _, key := range []string{"minLength", "maxLength", "pattern"} {
 			if s.get(key) != nil {
-				im.report(s.at(key), rules.ImportConstraint, "%s has no counterpart for a %s", key, t.text)
+				tm.report(s.at(key), rules.ImportConstraint, "%s has no counterpart for a %s", key, t.text)
 			}
 		}
 		return t
 	}
-	t.more = im.count(s, "minLength", "min_length", limitLength)
-	t.more = append(t.more, im.count(s, "maxLength", "max_length", limitLength)...)
-	t.more = append(t.more, im.pattern(s)...)
-	t.more = append(t.more, im.format(s, format)...)
+	t.more = tm.count(s, "minLength", "min_length", limitLength)
+	t.more = append(t.more, tm.count(s, "maxLength", "max_length", limitLength)...)
+	t.more = append(t.more, tm.pattern(s)...)
+	t.more = append(t.more, tm.format(s, format)...)
 	return t
 }
 
 // named makes a named scalar of a definition, so that its name stays. A catalogue has none of times and bytes, and what
 // is no definition of its own, such as a property of one, has no name that others use.
-func (im *importer) named(u use, at spot, t typing) typing {
-	if u.def == nil || im.parts[u.def] || im.builtIn || t.text == "time" || t.text == "bytes" {
+func (tm *typeMaker) named(u use, at spot, t typing) typing {
+	if u.def == nil || tm.parts[u.def] || tm.builtIn || t.text == "time" || t.text == "bytes" {
 		return t
 	}
-	name := im.declare(u, at, func(own use, name string) *yaml.Node {
+	name := tm.declare(u, at, func(own use, name string) *yaml.Node {
 		body := mapping()
-		im.say(body, own, saying{name: name})
+		tm.say(body, own, saying{name: name})
 		if body.Content == nil && t.more == nil {
 			return notation(t.text)
 		}
-		im.add(body, "type", notation(t.text), u.schema.place)
+		tm.add(body, "type", notation(t.text), u.schema.place)
 		for _, c := range t.more {
-			im.add(body, c.key, c.value, c.at)
+			tm.add(body, c.key, c.value, c.at)
 		}
 		return body
 	})
@@ -80,10 +80,10 @@ func (im *importer) named(u use, at spot, t typing) typing {
 }
 
 // unnamed is what make returns if it makes no named scalars, where a catalogue has built-in types only.
-func (im *importer) unnamed(make func() typing) typing {
-	before := im.builtIn
-	im.builtIn = true
-	defer func() { im.builtIn = before }()
+func (tm *typeMaker) unnamed(make func() typing) typing {
+	before := tm.builtIn
+	tm.builtIn = true
+	defer func() { tm.builtIn = before }()
 	return make()
 }
 
@@ -94,14 +94,14 @@ func isEither(s *node, a, b string) bool {
 }
 
 // format is a format that the language has as well.
-func (im *importer) format(s *node, name string) []entry {
+func (tm *typeMaker) format(s *node, name string) []entry {
 	if name == "" {
 		return nil
 	}
 	if slices.Contains(format.Names(), name) {
 		return []entry{{"format", textNode(name), s.at("format")}}
 	}
-	f := im.report(s.at("format"), rules.ImportFormat, "the format %s has no counterpart; the field takes any string", quoted(name))
+	f := tm.report(s.at("format"), rules.ImportFormat, "the format %s has no counterpart; the field takes any string", quoted(name))
 	switch name {
 	case "uri":
 		f.Hint = "the format url of a catalogue requires a host; urn:isbn:0451450523 has none"
@@ -112,7 +112,7 @@ func (im *importer) format(s *node, name string) []entry {
 }
 
 // pattern is a pattern that Go takes as well.
-func (im *importer) pattern(s *node) []entry {
+func (tm *typeMaker) pattern(s *node) []entry {
 	p := s.get("pattern")
 	if p == nil {
 		return nil
@@ -120,42 +120,42 @@ func (im *importer) pattern(s *node) []entry {
 	_, err := regexp.Compile(p.text)
 	switch {
 	case err != nil || !p.is(text):
-		im.report(s.at("pattern"), rules.ImportConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any string")
+		tm.report(s.at("pattern"), rules.ImportConstraint, "the pattern is not in the syntax of RE2, which Go uses; the field takes any string")
 		return nil
 	case len(p.text) > limitPattern:
-		im.report(s.at("pattern"), rules.ImportConstraint, "the pattern is longer than %d bytes; the field takes any string", limitPattern)
+		tm.report(s.at("pattern"), rules.ImportConstraint, "the pattern is longer than %d bytes; the field takes any string", limitPattern)
 		return nil
 	}
 	value := textNode(p.text)
 	if strings.Contains(p.text, "\n") {
-		value = im.yamlOf(p)
+		value = tm.yamlOf(p)
 	}
 	return []entry{{"pattern", value, s.at("pattern")}}
 }
 
 // bytesType is bytes in base64, whose lengths are counted before they are encoded.
-func (im *importer) bytesType(s *node) typing {
+func (tm *typeMaker) bytesType(s *node) typing {
 	t := typing{text: "bytes"}
-	if n, ok := im.whole(s, "minLength", limitLength); ok {
+	if n, ok := tm.whole(s, "minLength", limitLength); ok {
 		least := 0
 		if quads := (n + 3) / 4; quads > 0 {
 			least = quads*3 - 2
 		}
 		t.more = append(t.more, entry{"min_length", plain(strconv.Itoa(least)), s.at("minLength")})
 	}
-	if n, ok := im.whole(s, "maxLength", limitLength); ok {
+	if n, ok := tm.whole(s, "maxLength", limitLength); ok {
 		t.more = append(t.more, entry{"max_length", plain(strconv.Itoa(n / 4 * 3)), s.at("maxLength")})
 	}
 	if s.get("pattern") != nil {
-		im.report(s.at("pattern"), rules.ImportConstraint, "pattern has no counterpart for bytes")
+		tm.report(s.at("pattern"), rules.ImportConstraint, "pattern has no counterpart for bytes")
 	}
-	im.leftovers(s, "contentEncoding", "format", "minLength", "maxLength", "pattern")
+	tm.leftovers(s, "contentEncoding", "format", "minLength", "maxLength", "pattern")
 	return t
 }
 
 // count is a constraint that counts something.
-func (im *importer) count(s *node, keyword, key string, limit int) []entry {
-	n, ok := im.whole(s, keyword, limit)
+func (tm *typeMaker) count(s *node, keyword, key string, limit int) []entry {
+	n, ok := tm.whole(s, keyword, limit)
 	if !ok {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (im *importer) count(s *node, keyword, key string, limit int) []entry {
 }
 
 // whole returns a number that counts something, from 0 to limit.
-func (im *importer) whole(s *node, keyword string, limit int) (int, bool) {
+func (tm *typeMaker) whole(s *node, keyword string, limit int) (int, bool) {
 	v := s.get(keyword)
 	if v == nil {
 		return 0, false
@@ -176,7 +176,7 @@ func (im *importer) whole(s *node, keyword string, limit int) (int, bool) {
 			return 0, false // as good as none
 		}
 	}
-	im.report(s.at(keyword), rules.ImportConstraint, "%s is not a whole number from 0 to %d", keyword, limit)
+	tm.report(s.at(keyword), rules.ImportConstraint, "%s is not a whole number from 0 to %d", keyword, limit)
 	return 0, false
 }
 
@@ -214,7 +214,7 @@ var intFormats = map[string]intFormat{
 var ranges = map[string]string{"int32 min": "-2147483648", "int32 max": "2147483647", "uint64 min": "0"}
 
 // numberType is the type of a number.
-func (im *importer) numberType(s *node, kind string) typing {
+func (tm *typeMaker) numberType(s *node, kind string) typing {
 	t := typing{text: "float64", scalar: true}
 	format := s.str("format")
 	size := intFormat{kind: "int64"}
@@ -233,14 +233,14 @@ func (im *importer) numberType(s *node, kind string) typing {
 		format = ""
 	}
 	if format != "" {
-		im.report(s.at("format"), rules.ImportFormat, "the format %s of a number has no counterpart", quoted(format))
+		tm.report(s.at("format"), rules.ImportFormat, "the format %s of a number has no counterpart", quoted(format))
 	}
-	t.more = append(t.more, im.bound(s, t.text, "minimum", "exclusiveMinimum", "min", size.least)...)
-	t.more = append(t.more, im.bound(s, t.text, "maximum", "exclusiveMaximum", "max", size.most)...)
+	t.more = append(t.more, tm.bound(s, t.text, "minimum", "exclusiveMinimum", "min", size.least)...)
+	t.more = append(t.more, tm.bound(s, t.text, "maximum", "exclusiveMaximum", "max", size.most)...)
 	if by, ok := rational(s.get("multipleOf")); s.get("multipleOf") != nil && !(ok && kind == "integer" && by.Cmp(big.NewRat(1, 1)) == 0) {
-		im.report(s.at("multipleOf"), rules.ImportConstraint, "multipleOf has no counterpart")
+		tm.report(s.at("multipleOf"), rules.ImportConstraint, "multipleOf has no counterpart")
 	}
-	im.leftovers(s, "minimum", "maximum", "format", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+	tm.leftovers(s, "minimum", "maximum", "format", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 	return t
 }
 
@@ -269,10 +269,10 @@ func beyondInt64(s *node) bool {
 }
 
 // bound is a limit that says more than the type; usual is that of the format.
-func (im *importer) bound(s *node, kind, keyword, exclusive, key, usual string) []entry {
+func (tm *typeMaker) bound(s *node, kind, keyword, exclusive, key, usual string) []entry {
 	var bounds []limit
 	add := func(n *node, at diag.Place, open bool) {
-		if b, ok := im.limit(n, at, kind, open, key == "min"); ok {
+		if b, ok := tm.limit(n, at, kind, open, key == "min"); ok {
 			bounds = append(bounds, b)
 		}
 	}
@@ -308,15 +308,15 @@ type limit struct {
 }
 
 // limit reads a bound; of integers, the next one that is allowed.
-func (im *importer) limit(n *node, at diag.Place, kind string, open, least bool) (limit, bool) {
+func (tm *typeMaker) limit(n *node, at diag.Place, kind string, open, least bool) (limit, bool) {
 	value, ok := rational(n)
 	if !ok {
-		im.report(at, rules.ImportConstraint, "the limit is not a number that a catalogue can express")
+		tm.report(at, rules.ImportConstraint, "the limit is not a number that a catalogue can express")
 		return limit{}, false
 	}
 	if kind == "float64" {
 		if open {
-			im.report(at, rules.ImportConstraint, "the limit is exclusive here, but inclusive in a catalogue")
+			tm.report(at, rules.ImportConstraint, "the limit is exclusive here, but inclusive in a catalogue")
 		}
 		return limit{value, n.text, at}, true
 	}

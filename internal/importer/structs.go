@@ -11,35 +11,35 @@ import (
 )
 
 // objectType is a struct, or a map if the properties are not known.
-func (im *importer) objectType(u use, at spot) typing {
+func (tm *typeMaker) objectType(u use, at spot) typing {
 	s := u.schema
 	if !isStruct(u) || onlySays(s, "type") || s.get("propertyNames") != nil && s.get("properties") == nil {
-		return im.mapType(s, at)
+		return tm.mapType(s, at)
 	}
 	if named := nameable(s); named != s {
 		for _, p := range s.get("properties").properties() {
 			if reason := catalog.CheckJSONName(p.name); reason != "" {
-				im.report(p.at, rules.ImportName, "the property %s cannot be a field, so the object takes any JSON: %s", quoted(p.name), reason)
+				tm.report(p.at, rules.ImportName, "the property %s cannot be a field, so the object takes any JSON: %s", quoted(p.name), reason)
 			}
 		}
 		if len(named.get("properties").properties()) > 0 {
-			im.declareStruct(u, at) // for the other properties
+			tm.declareStruct(u, at) // for the other properties
 		}
 		return typing{text: "json"}
 	}
-	if u.def != nil || im.inPlace >= maxInPlace || at.field == "" {
-		return typing{text: im.declareStruct(u, at)}
+	if u.def != nil || tm.inPlace >= maxInPlace || at.field == "" {
+		return typing{text: tm.declareStruct(u, at)}
 	}
-	im.inPlace++
-	defer func() { im.inPlace-- }()
-	return typing{text: "{}", fields: im.fields(s, at.name())}
+	tm.inPlace++
+	defer func() { tm.inPlace-- }()
+	return typing{text: "{}", fields: tm.fields(s, at.name())}
 }
 
-func (im *importer) declareStruct(u use, at spot) string {
-	return im.declare(u, at, func(own use, name string) *yaml.Node {
+func (tm *typeMaker) declareStruct(u use, at spot) string {
+	return tm.declare(u, at, func(own use, name string) *yaml.Node {
 		body := mapping()
-		im.say(body, own, saying{name: name})
-		im.add(body, "fields", im.fields(nameable(own.schema), name), own.schema.at("properties"))
+		tm.say(body, own, saying{name: name})
+		tm.add(body, "fields", tm.fields(nameable(own.schema), name), own.schema.at("properties"))
 		return body
 	})
 }
@@ -81,22 +81,22 @@ func isStruct(u use) bool {
 }
 
 // mapType is a map to what additionalProperties are.
-func (im *importer) mapType(s *node, at spot) typing {
+func (tm *typeMaker) mapType(s *node, at spot) typing {
 	t := typing{text: "map[string]json"}
 	rest, patterned := valuesOfMap(s)
 	if patterned {
-		im.report(s.at("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
+		tm.report(s.at("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
 		s = without(s, "patternProperties")
 	}
 	if rest.is(object) {
-		t = im.element("map[string]", rest, at)
+		t = tm.element("map[string]", rest, at)
 	} else {
-		im.keepTypes(use{schema: s}, at)
+		tm.keepTypes(use{schema: s}, at)
 	}
 	t.scalar = false
-	t.more = append(t.more, im.count(s, "minProperties", "min_items", limitItems)...)
-	t.more = append(t.more, im.count(s, "maxProperties", "max_items", limitItems)...)
-	im.leftovers(s, "additionalProperties", "minProperties", "maxProperties", "properties", "required")
+	t.more = append(t.more, tm.count(s, "minProperties", "min_items", limitItems)...)
+	t.more = append(t.more, tm.count(s, "maxProperties", "max_items", limitItems)...)
+	tm.leftovers(s, "additionalProperties", "minProperties", "maxProperties", "properties", "required")
 	return t
 }
 
@@ -110,53 +110,53 @@ func valuesOfMap(s *node) (rest *node, patterned bool) {
 }
 
 // fields makes fields of the properties of a struct, whose Go name is given.
-func (im *importer) fields(s *node, goName string) *yaml.Node {
+func (tm *typeMaker) fields(s *node, goName string) *yaml.Node {
 	fields := mapping()
 	called := newFieldNames(s)
-	required, of := im.required(s), im.shownOf(s)
+	required, of := tm.required(s), tm.shownOf(s)
 	for _, p := range s.get("properties").properties() {
-		name := im.fieldName(p.name, p.at, called)
+		name := tm.fieldName(p.name, p.at, called)
 		if name == "" {
 			continue
 		}
 		at := spot{goName: goName, field: name}
-		t, present := im.withNull(p, im.typeOf(p.value, at), required[p.name], at)
-		im.addField(fields, name, p.name, im.field(t, name, present), p.at)
+		t, present := tm.withNull(p, tm.typeOf(p.value, at), required[p.name], at)
+		tm.addField(fields, name, p.name, tm.field(t, name, present), p.at)
 		delete(required, p.name)
 	}
 	for _, r := range s.get("required").elements() {
 		if r.is(text) && required[r.text] {
-			if name := im.fieldName(r.text, r.place, called); name != "" {
-				im.addField(fields, name, r.text, textNode("json"), r.place)
+			if name := tm.fieldName(r.text, r.place, called); name != "" {
+				tm.addField(fields, name, r.text, textNode("json"), r.place)
 			}
 			delete(required, r.text)
 		}
 	}
 	for _, m := range of.extra {
 		if catalog.CheckJSONName(m.name) != "" || called.json[m.name] {
-			im.report(m.at, rules.ImportExample, "the example has %s, which cannot be the name of a field; it gets lost", quoted(m.name))
+			tm.report(m.at, rules.ImportExample, "the example has %s, which cannot be the name of a field; it gets lost", quoted(m.name))
 		} else {
-			im.addField(fields, im.fieldName(m.name, m.at, called), m.name, notation("json?"), m.at)
+			tm.addField(fields, tm.fieldName(m.name, m.at, called), m.name, notation("json?"), m.at)
 		}
 	}
 	switch rest := s.get("additionalProperties"); {
 	case rest.is(boolean) && rest.text == "false":
-		im.note(s.at("additionalProperties"), "payloads with other properties are not refused: unknown properties are ignored")
+		tm.note(s.at("additionalProperties"), "payloads with other properties are not refused: unknown properties are ignored")
 	case rest == nil:
-		im.note(s.place, "an object without additionalProperties allows properties beyond those it names; a struct ignores them")
+		tm.note(s.place, "an object without additionalProperties allows properties beyond those it names; a struct ignores them")
 	case rest.is(object), rest.is(boolean):
-		im.report(s.at("additionalProperties"), rules.ImportKeyword, "the object allows properties beyond those it names; a struct ignores them").
+		tm.report(s.at("additionalProperties"), rules.ImportKeyword, "the object allows properties beyond those it names; a struct ignores them").
 			Hint = "put the others into a map of their own, or make the object a map[string]json"
 	}
-	im.keepOthers(s, spot{goName: goName, field: "other"})
-	im.leftovers(s, "properties", "required", "additionalProperties")
+	tm.keepOthers(s, spot{goName: goName, field: "other"})
+	tm.leftovers(s, "properties", "required", "additionalProperties")
 	return fields
 }
 
-func (im *importer) required(s *node) map[string]bool {
+func (tm *typeMaker) required(s *node) map[string]bool {
 	required := map[string]bool{}
 	if s.isTrue("required") {
-		im.report(s.at("required"), rules.ImportKeyword, "required is a list of names since draft 4 of JSON Schema")
+		tm.report(s.at("required"), rules.ImportKeyword, "required is a list of names since draft 4 of JSON Schema")
 	}
 	for _, r := range s.get("required").elements() {
 		if r.is(text) {
@@ -168,7 +168,7 @@ func (im *importer) required(s *node) map[string]bool {
 
 // field is the value of a field: the text of its type, or a mapping with the type
 // and more.
-func (im *importer) field(t typing, name string, required bool) *yaml.Node {
+func (tm *typeMaker) field(t typing, name string, required bool) *yaml.Node {
 	u := t.use
 	kind := t.text
 	switch {
@@ -178,33 +178,33 @@ func (im *importer) field(t typing, name string, required bool) *yaml.Node {
 		kind += catalog.NullMark
 	}
 	f := mapping()
-	im.say(f, u, saying{name: name, ofType: u.def != nil && im.drafts[u.def] != nil})
+	tm.say(f, u, saying{name: name, ofType: u.def != nil && tm.drafts[u.def] != nil})
 	if u.sensitive != nil {
-		im.add(f, "sensitive", plain("true"), u.sensitive.place)
+		tm.add(f, "sensitive", plain("true"), u.sensitive.place)
 	}
 	if u.personal != nil {
-		im.add(f, "personal", plain("true"), u.personal.place)
+		tm.add(f, "personal", plain("true"), u.personal.place)
 	}
 	if f.Content == nil && t.fields == nil && t.more == nil && u.fallback == nil {
 		return notation(kind)
 	}
 	if kind != "{}" {
-		im.add(f, "type", notation(kind), u.schema.place)
+		tm.add(f, "type", notation(kind), u.schema.place)
 	}
 	for _, c := range t.more {
-		im.add(f, c.key, c.value, c.at)
+		tm.add(f, c.key, c.value, c.at)
 	}
 	switch {
 	case u.fallback == nil || u.fallback.is(null):
 	case !t.scalar:
-		im.report(u.fallback.place, rules.ImportDefault, "%s has a default, but only scalars can have one", name)
+		tm.report(u.fallback.place, rules.ImportDefault, "%s has a default, but only scalars can have one", name)
 	default:
-		if value := im.yamlOf(u.fallback); value != nil {
-			im.add(f, "default", value, u.fallback.place)
+		if value := tm.yamlOf(u.fallback); value != nil {
+			tm.add(f, "default", value, u.fallback.place)
 		}
 	}
 	if t.fields != nil {
-		im.add(f, "fields", t.fields, u.schema.place)
+		tm.add(f, "fields", t.fields, u.schema.place)
 	}
 	return f
 }
@@ -217,7 +217,7 @@ type saying struct {
 }
 
 // say adds doc and deprecated.
-func (im *importer) say(m *yaml.Node, u use, about saying) {
+func (tm *typeMaker) say(m *yaml.Node, u use, about saying) {
 	ofType := func(n *node) bool { return about.ofType && u.saidBy(n) }
 	doc, at := "", u.schema.place
 	title := ""
@@ -236,12 +236,12 @@ func (im *importer) say(m *yaml.Node, u use, about saying) {
 	if title != "" && title != doc {
 		doc = strings.TrimSpace(title + "\n\n" + doc)
 	}
-	im.addText(m, "doc", doc, at)
+	tm.addText(m, "doc", doc, at)
 	if reason != "" {
-		im.addText(m, "deprecated", reason, u.deprecated.place)
+		tm.addText(m, "deprecated", reason, u.deprecated.place)
 	}
-	if len(u.examples) > 0 && !about.examples && !about.ofType && !im.absorbed[u.schema] {
-		im.note(u.examples[0].place, "only events have examples in a catalogue")
+	if len(u.examples) > 0 && !about.examples && !about.ofType && !tm.absorbed[u.schema] {
+		tm.note(u.examples[0].place, "only events have examples in a catalogue")
 	}
 }
 

@@ -50,72 +50,97 @@ func (at spot) name() string { return at.goName + catalog.GoName(at.field) }
 // of them becomes a declared type.
 const maxInPlace = 3
 
+// A typeMaker makes the types of a catalogue of schemas.
+type typeMaker struct {
+	*findingList
+	*schemaReader
+	*observer
+	*draft
+	fallback string // what a type is called that nothing gives a name to
+
+	typeNames   names
+	drafts      map[*node]*typeDraft // by definition, or by what was written in place
+	schemaNames map[string]bool      // what types and events say that schemas are called
+	expanding   map[*node]bool       // definitions that are being put where they are used
+	refused     map[*node]bool       // enums and unions that have a finding
+	kept        map[*node]bool       // schemas of any JSON of which keepTypes has made types
+	builtIn     bool                 // scalars have their built-in type here
+	inPlace     int                  // structs in place around the current field
+	nested      int                  // lists and maps around it
+}
+
+func newTypeMaker(examples *observer, catalogue *draft, fallback string) *typeMaker {
+	return &typeMaker{
+		findingList: examples.findingList, schemaReader: examples.schemaReader, observer: examples, draft: catalogue, fallback: fallback,
+		typeNames: names{}, drafts: map[*node]*typeDraft{}, schemaNames: map[string]bool{},
+		expanding: map[*node]bool{}, refused: map[*node]bool{}, kept: map[*node]bool{},
+	}
+}
+
 // typeOf returns the type of the values of a schema.
-func (im *importer) typeOf(s *node, at spot) typing {
-	u := im.look(s)
-	if im.schemas++; im.schemas > im.maxSchemas() {
-		if im.schemas == im.maxSchemas()+1 {
-			im.report(s.place, rules.ImportReference, "the document refers to its own parts too often; from here on, fields take any JSON")
+func (tm *typeMaker) typeOf(s *node, at spot) typing {
+	u := tm.look(s)
+	if left := tm.visit(); left < 0 {
+		if left == -1 {
+			tm.report(s.place, rules.ImportReference, "the document refers to its own parts too often; from here on, fields take any JSON")
 		}
 		return typing{text: "json", use: u}
 	}
-	if im.observed != nil {
-		for _, e := range u.examples {
-			im.observe(s, e)
-		}
+	for _, e := range u.examples {
+		tm.observe(s, e)
 	}
-	t := im.shape(u, at)
+	t := tm.shape(u, at)
 	t.use = u
 	return t
 }
 
-func (im *importer) shape(u use, at spot) typing {
+func (tm *typeMaker) shape(u use, at spot) typing {
 	s := u.schema
 	if !s.is(object) {
 		if !s.is(boolean) || s.text != "true" {
-			im.report(s.place, rules.ImportType, "no value matches this schema")
+			tm.report(s.place, rules.ImportType, "no value matches this schema")
 		}
 		return typing{text: "json"}
 	}
-	if u.def != nil && im.drafts[u.def] == nil {
-		if im.expanding[u.def] {
-			im.report(s.place, rules.ImportType, "%s contains itself and is not an object", quoted(u.name))
+	if u.def != nil && tm.drafts[u.def] == nil {
+		if tm.expanding[u.def] {
+			tm.report(s.place, rules.ImportType, "%s contains itself and is not an object", quoted(u.name))
 			return typing{text: "json"}
 		}
-		im.expanding[u.def] = true
-		defer delete(im.expanding, u.def)
+		tm.expanding[u.def] = true
+		defer delete(tm.expanding, u.def)
 	}
-	switch of := im.shownOf(s); {
+	switch of := tm.shownOf(s); {
 	case of.large, of.other:
 		return typing{text: "json"}
 	case of.loose:
 		s = loosened(s)
 		u.schema = s
 	}
-	if custom, ok := im.custom(u, at); ok {
+	if custom, ok := tm.custom(u, at); ok {
 		return custom
 	}
-	if values, key := im.valuesOf(s); values != nil {
-		return typing{text: im.declare(u, at, func(own use, name string) *yaml.Node { return im.enum(own, values, key, name) }), scalar: true}
+	if values, key := tm.valuesOf(s); values != nil {
+		return typing{text: tm.declare(u, at, func(own use, name string) *yaml.Node { return tm.enum(own, values, key, name) }), scalar: true}
 	}
-	if variants := im.variantsOf(s); variants != nil {
-		return typing{text: im.declare(u, at, func(own use, name string) *yaml.Node { return im.union(own, variants, name) })}
+	if variants := tm.variantsOf(s); variants != nil {
+		return typing{text: tm.declare(u, at, func(own use, name string) *yaml.Node { return tm.union(own, variants, name) })}
 	}
-	switch kindOf := im.kindOf(s); kindOf {
+	switch kindOf := tm.kindOf(s); kindOf {
 	case "object":
-		return im.objectType(u, at)
+		return tm.objectType(u, at)
 	case "array":
-		return im.listType(s, at)
+		return tm.listType(s, at)
 	case "string":
-		return im.named(u, at, im.textType(s))
+		return tm.named(u, at, tm.textType(s))
 	case "integer", "number":
-		return im.named(u, at, im.numberType(s, kindOf))
+		return tm.named(u, at, tm.numberType(s, kindOf))
 	case "boolean":
-		im.leftovers(s)
-		return im.named(u, at, typing{text: "bool", scalar: true})
+		tm.leftovers(s)
+		return tm.named(u, at, typing{text: "bool", scalar: true})
 	}
-	im.leftovers(s)
-	im.keepTypes(u, at)
+	tm.leftovers(s)
+	tm.keepTypes(u, at)
 	return typing{text: "json"}
 }
 
@@ -197,19 +222,19 @@ func kindsOfValues(values []*node) []string {
 }
 
 // kindOf is the JSON type of the values of a schema; empty if there are several.
-func (im *importer) kindOf(s *node) string {
+func (tm *typeMaker) kindOf(s *node) string {
 	kinds := kindsOf(s)
 	switch {
 	case len(kinds) > 1:
-		im.report(s.at("type"), rules.ImportType, "values are of several types, %s; the field takes any JSON", strings.Join(kinds, " and ")).
+		tm.report(s.at("type"), rules.ImportType, "values are of several types, %s; the field takes any JSON", strings.Join(kinds, " and ")).
 			Hint = "write a union of structs, or a type for each"
 		return ""
 	case len(kinds) == 1:
 		if !slices.Contains([]string{"object", "array", "string", "integer", "number", "boolean"}, kinds[0]) {
-			im.report(s.at("type"), rules.ImportType, "%s is not a type of JSON Schema; the field takes any JSON", quoted(kinds[0]))
+			tm.report(s.at("type"), rules.ImportType, "%s is not a type of JSON Schema; the field takes any JSON", quoted(kinds[0]))
 			return ""
 		}
-		im.implied(s, kinds[0])
+		tm.implied(s, kinds[0])
 		return kinds[0]
 	}
 	return ""
@@ -217,14 +242,14 @@ func (im *importer) kindOf(s *node) string {
 
 // implied says that a schema that does not name a type becomes one, although values of others match it, too. Who lists
 // properties, or values, leaves no doubt.
-func (im *importer) implied(s *node, kind string) {
+func (tm *typeMaker) implied(s *node, kind string) {
 	if s.get("type") != nil || s.get("properties") != nil || valuesIn(s) != nil {
 		return
 	}
 	for _, i := range implied {
 		for _, keyword := range i.keywords {
 			if i.kind == kind && s.get(keyword) != nil {
-				im.report(s.at(keyword), rules.ImportType, "a schema with %s and without a type also allows values of other types; the field takes %s", keyword, impliedNouns[kind])
+				tm.report(s.at(keyword), rules.ImportType, "a schema with %s and without a type also allows values of other types; the field takes %s", keyword, impliedNouns[kind])
 				return
 			}
 		}
@@ -234,28 +259,28 @@ func (im *importer) implied(s *node, kind string) {
 var impliedNouns = map[string]string{"object": "objects only", "array": "lists only", "string": "strings only", "number": "numbers only"}
 
 // listType is a list of what items are.
-func (im *importer) listType(s *node, at spot) typing {
+func (tm *typeMaker) listType(s *node, at spot) typing {
 	t := typing{text: "[]json"}
 	items := itemsOf(s)
 	switch {
 	case items == nil && (s.get("prefixItems") != nil || s.get("items").is(list)):
-		im.report(s.at("prefixItems"), rules.ImportType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
-		im.keepTypes(use{schema: s}, at)
+		tm.report(s.at("prefixItems"), rules.ImportType, "each item of the list has a schema of its own; the list takes any JSON").Hint = "write a struct with a field for each item"
+		tm.keepTypes(use{schema: s}, at)
 	case items != nil:
-		t = im.element("[]", items, at)
+		t = tm.element("[]", items, at)
 	default:
-		im.keepType(s.get("contains"), at)
+		tm.keepType(s.get("contains"), at)
 	}
-	t.more = append(t.more, im.count(s, "minItems", "min_items", limitItems)...)
-	t.more = append(t.more, im.count(s, "maxItems", "max_items", limitItems)...)
+	t.more = append(t.more, tm.count(s, "minItems", "min_items", limitItems)...)
+	t.more = append(t.more, tm.count(s, "maxItems", "max_items", limitItems)...)
 	if s.isTrue("uniqueItems") {
 		if !t.scalar || t.text == "[]bytes" || t.text == "[]time" {
-			im.report(s.at("uniqueItems"), rules.ImportConstraint, "uniqueItems has a counterpart only for lists of scalars")
+			tm.report(s.at("uniqueItems"), rules.ImportConstraint, "uniqueItems has a counterpart only for lists of scalars")
 		} else {
 			t.more = append(t.more, entry{"unique", plain("true"), s.at("uniqueItems")})
 		}
 	}
-	im.leftovers(s, "items", "prefixItems", "minItems", "maxItems", "uniqueItems")
+	tm.leftovers(s, "items", "prefixItems", "minItems", "maxItems", "uniqueItems")
 	t.scalar = false
 	return t
 }
@@ -279,29 +304,29 @@ func itemsOf(s *node) *node {
 }
 
 // element is a list or map of what a schema describes.
-func (im *importer) element(prefix string, s *node, at spot) typing {
-	im.nested++
-	defer func() { im.nested-- }()
-	if im.nested > maxNesting {
-		im.report(s.place, rules.ImportType, "lists and maps are nested more than %d deep; the field takes any JSON", maxNesting)
+func (tm *typeMaker) element(prefix string, s *node, at spot) typing {
+	tm.nested++
+	defer func() { tm.nested-- }()
+	if tm.nested > maxNesting {
+		tm.report(s.place, rules.ImportType, "lists and maps are nested more than %d deep; the field takes any JSON", maxNesting)
 		return typing{text: "json"}
 	}
-	inner := im.typeOf(s, at)
-	more := im.each(prefix, inner.more)
+	inner := tm.typeOf(s, at)
+	more := tm.each(prefix, inner.more)
 	if inner.use.nullable && !inner.hasNil() {
-		im.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue; they take any JSON")
-		im.keepType(s, at)
+		tm.report(inner.use.schema.place, rules.ImportNull, "the items of a list or map cannot be null in a catalogue; they take any JSON")
+		tm.keepType(s, at)
 		return typing{text: prefix + "json"}
 	}
 	if inner.use.def == nil {
-		im.unsaid(inner.use, "an item of a list or map")
+		tm.unsaid(inner.use, "an item of a list or map")
 	}
 	// scalar tells whether the items are.
 	return typing{text: prefix + inner.text, fields: inner.fields, more: more, scalar: inner.scalar && !strings.Contains(inner.text, "[") || inner.text == "time" || inner.text == "bytes"}
 }
 
 // each puts the constraints of what is in a list or map under the key for them.
-func (im *importer) each(prefix string, more []entry) []entry {
+func (tm *typeMaker) each(prefix string, more []entry) []entry {
 	if len(more) == 0 {
 		return nil
 	}
@@ -310,7 +335,7 @@ func (im *importer) each(prefix string, more []entry) []entry {
 		key = "values"
 	}
 	for _, c := range more {
-		im.add(each, c.key, c.value, c.at)
+		tm.add(each, c.key, c.value, c.at)
 	}
 	return []entry{{key, each, more[0].at}}
 }
@@ -319,78 +344,78 @@ func (im *importer) each(prefix string, more []entry) []entry {
 const maxNesting = 15
 
 // unsaid reports what is said of something that a catalogue has no words for.
-func (im *importer) unsaid(u use, what string) {
+func (tm *typeMaker) unsaid(u use, what string) {
 	for key, n := range map[string]*node{"title": u.title, "description": u.description} {
 		if n != nil {
-			im.note(n.place, "a catalogue has no place for the %s of %s", key, what)
+			tm.note(n.place, "a catalogue has no place for the %s of %s", key, what)
 		}
 	}
 }
 
 // declare returns the name of the type that is made of a schema, and makes it if
 // nobody has asked for it before.
-func (im *importer) declare(u use, at spot, build func(own use, name string) *yaml.Node) string {
+func (tm *typeMaker) declare(u use, at spot, build func(own use, name string) *yaml.Node) string {
 	key, own := u.schema, u
 	if u.def != nil {
-		key, own = u.def, im.look(u.def) // without what is said only where it is used
+		key, own = u.def, tm.look(u.def) // without what is said only where it is used
 		own.def, own.name = u.def, u.name
 	}
-	if draft := im.drafts[key]; draft != nil {
+	if draft := tm.drafts[key]; draft != nil {
 		return draft.name
 	}
-	draft := &typeDraft{name: im.typeNames.unique(im.nameFor(u, at)), at: key.place}
-	named := u.def != nil && u.name != draft.name && im.takesSchemaName(u.name)
+	draft := &typeDraft{name: tm.typeNames.unique(tm.nameFor(u, at)), at: key.place}
+	named := u.def != nil && u.name != draft.name && tm.takesSchemaName(u.name)
 	if u.def != nil && u.name != draft.name && !named {
-		im.rename(aType, u.name, draft.name, key.place)
+		tm.rename(aType, u.name, draft.name, key.place)
 	}
-	im.drafts[key] = draft
-	im.types = append(im.types, draft)
-	inPlace, nested := im.inPlace, im.nested
-	im.inPlace, im.nested = 0, 0
+	tm.drafts[key] = draft
+	tm.types = append(tm.types, draft)
+	inPlace, nested := tm.inPlace, tm.nested
+	tm.inPlace, tm.nested = 0, 0
 	draft.body = build(own, draft.name)
 	if named {
-		draft.body = im.withSchemaName(draft.body, u.name, key.place)
+		draft.body = tm.withSchemaName(draft.body, u.name, key.place)
 	}
-	im.inPlace, im.nested = inPlace, nested
+	tm.inPlace, tm.nested = inPlace, nested
 	return draft.name
 }
 
 // takesSchemaName tells whether a type or event can say that the schema has this name in the document. No other may: an
 // export could not give it to both.
-func (im *importer) takesSchemaName(name string) bool {
-	if !catalog.SchemaName.MatchString(name) || im.schemaNames[name] {
+func (tm *typeMaker) takesSchemaName(name string) bool {
+	if !catalog.SchemaName.MatchString(name) || tm.schemaNames[name] {
 		return false
 	}
-	im.schemaNames[name] = true
+	tm.schemaNames[name] = true
 	return true
 }
 
 // withSchemaName is the body of a type that says what the schema is called in the document.
-func (im *importer) withSchemaName(body *yaml.Node, name string, at diag.Place) *yaml.Node {
+func (tm *typeMaker) withSchemaName(body *yaml.Node, name string, at diag.Place) *yaml.Node {
 	if body.Kind == yaml.ScalarNode { // the built-in type of a named scalar
 		of := body
 		body = mapping()
-		im.add(body, "type", of, at)
+		tm.add(body, "type", of, at)
 	}
-	im.add(body, "schema", textNode(name), at)
+	tm.add(body, "schema", textNode(name), at)
 	return body
 }
 
 // nameFor is the name that a type should have.
-func (im *importer) nameFor(u use, at spot) string {
+func (tm *typeMaker) nameFor(u use, at spot) string {
 	switch {
 	case u.def != nil && u.name != "":
 		return typeName(u.name)
 	case u.def == nil && u.title != nil && catalog.TypeName.MatchString(u.title.text) && len(u.title.text) <= maxMade:
 		return u.title.text
 	case at.name() == "":
-		return typeName(im.baseName())
+		return typeName(tm.fallback)
 	}
 	return typeName(at.name())
 }
 
 // custom is a Go type that the schema names in the way of oapi-codegen.
-func (im *importer) custom(u use, at spot) (typing, bool) {
+func (tm *typeMaker) custom(u use, at spot) (typing, bool) {
 	goType, from := u.schema.str("x-go-type"), u.schema.get("x-go-type-import")
 	path := from.str("path")
 	if from.is(text) {
@@ -400,19 +425,19 @@ func (im *importer) custom(u use, at spot) (typing, bool) {
 		return typing{}, false
 	}
 	wire := use{schema: without(u.schema, "x-go-type", "x-go-type-import")}
-	name := im.declare(u, at, func(own use, _ string) *yaml.Node {
+	name := tm.declare(u, at, func(own use, _ string) *yaml.Node {
 		body := mapping()
 		own.title = nil // the same once more
-		im.say(body, own, saying{})
+		tm.say(body, own, saying{})
 		inner := flow(mapping())
-		im.add(inner, "import", textNode(path), u.schema.at("x-go-type-import"))
-		im.add(inner, "type", textNode(goType[strings.LastIndexByte(goType, '.')+1:]), u.schema.at("x-go-type"))
-		im.add(body, "go", inner, u.schema.at("x-go-type"))
-		t := im.unnamed(func() typing { return im.shape(wire, at) })
+		tm.add(inner, "import", textNode(path), u.schema.at("x-go-type-import"))
+		tm.add(inner, "type", textNode(goType[strings.LastIndexByte(goType, '.')+1:]), u.schema.at("x-go-type"))
+		tm.add(body, "go", inner, u.schema.at("x-go-type"))
+		t := tm.unnamed(func() typing { return tm.shape(wire, at) })
 		if t.fields != nil || strings.ContainsFunc(t.text[strings.LastIndexByte(t.text, ']')+1:], func(r rune) bool { return r >= 'A' && r <= 'Z' }) {
 			t.text = "json"
 		}
-		im.add(body, "type", notation(t.text), u.schema.place)
+		tm.add(body, "type", notation(t.text), u.schema.place)
 		return body
 	})
 	return typing{text: name}, true

@@ -29,17 +29,17 @@ var unionKeywords = []string{"oneOf", "anyOf", "discriminator", "type", "propert
 
 // variantsOf returns the variants of a schema; nil if it is no union, and after a
 // finding for one that a catalogue cannot have.
-func (im *importer) variantsOf(s *node) *variants {
-	v, no := im.findVariants(s)
+func (tm *typeMaker) variantsOf(s *node) *variants {
+	v, no := tm.findVariants(s)
 	switch {
-	case no != nil && !im.refused[no.branches]:
-		im.refused[no.branches] = true
-		im.report(no.at, rules.ImportUnion, "%s; the field takes any JSON", no.why).Hint = no.hint
+	case no != nil && !tm.refused[no.branches]:
+		tm.refused[no.branches] = true
+		tm.report(no.at, rules.ImportUnion, "%s; the field takes any JSON", no.why).Hint = no.hint
 		return nil
 	case v == nil:
 		return nil
 	}
-	if im.fieldName(v.key, v.at, newFieldNames(nil)) == "" {
+	if tm.fieldName(v.key, v.at, newFieldNames(nil)) == "" {
 		return nil
 	}
 	return v
@@ -54,7 +54,7 @@ type noUnion struct {
 
 // findVariants returns the variants of a schema, or why it has none; neither for a schema without
 // alternatives, and for anyOf whose alternatives may hold at once.
-func (im *importer) findVariants(s *node) (*variants, *noUnion) {
+func (sr *schemaReader) findVariants(s *node) (*variants, *noUnion) {
 	key := "oneOf"
 	if s.get(key) == nil {
 		key = "anyOf"
@@ -63,7 +63,7 @@ func (im *importer) findVariants(s *node) (*variants, *noUnion) {
 	if !branches.is(list) || len(branches.items) == 0 {
 		return nil, nil // leftovers reports it
 	}
-	v, no := im.toldApart(s, key, branches)
+	v, no := sr.toldApart(s, key, branches)
 	if no != nil && key == "anyOf" && s.get("discriminator") == nil {
 		return nil, nil
 	}
@@ -71,27 +71,27 @@ func (im *importer) findVariants(s *node) (*variants, *noUnion) {
 }
 
 // toldApart returns the variants that branches are, or why they are none.
-func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *noUnion) {
+func (sr *schemaReader) toldApart(s *node, key string, branches *node) (*variants, *noUnion) {
 	v := &variants{at: s.at(key)}
 	for _, b := range branches.items {
-		one, ok := im.branch(b)
+		one, ok := sr.branch(b)
 		if !ok {
 			return nil, &noUnion{branches, b.place, "a variant of " + key + " is not an object", "the variants of a union are structs"}
 		}
 		v.all = append(v.all, one)
 	}
-	if v.key = im.discriminator(s, v.all); v.key == "" {
+	if v.key = sr.discriminator(s, v.all); v.key == "" {
 		return nil, &noUnion{branches, v.at, "no property tells the variants of " + key + " apart",
 			"give each a required property with a const of its own, or name one with discriminator"}
 	}
-	if !im.mustHave(s, v) {
+	if !mustHave(s, v) {
 		return nil, &noUnion{branches, v.at, quoted(v.key) + " tells the variants of " + key + " apart, but is not required", "require it"}
 	}
 	taken := names{}
 	var all []variant
 	for i, one := range v.all {
 		var tags []string
-		tags, one.tagged = im.tags(s, &one, branches.items[i], v.key)
+		tags, one.tagged = sr.tags(s, &one, branches.items[i], v.key)
 		for _, tag := range tags {
 			one.tag = tag
 			if !catalog.VariantName.MatchString(one.tag) || taken[one.tag] {
@@ -103,9 +103,9 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 		}
 	}
 	v.all = all
-	if beside := im.beside(s, v.key); beside != nil {
+	if beside := beside(s, v.key); beside != nil {
 		for i := range v.all {
-			im.addBeside(&v.all[i], beside)
+			sr.addBeside(&v.all[i], beside)
 		}
 	}
 	return v, nil
@@ -113,7 +113,7 @@ func (im *importer) toldApart(s *node, key string, branches *node) (*variants, *
 
 // beside is the schema of the properties that all variants have; nil if there are none but the
 // key.
-func (im *importer) beside(s *node, key string) *node {
+func beside(s *node, key string) *node {
 	others := without(s, "properties", "oneOf", "anyOf", "discriminator")
 	others.members = slices.DeleteFunc(others.members, func(m member) bool { return m.name != "required" && m.name != "type" })
 	properties := s.get("properties")
@@ -128,23 +128,23 @@ func (im *importer) beside(s *node, key string) *node {
 }
 
 // addBeside adds properties that all variants have. The variant is a struct of its own then.
-func (im *importer) addBeside(v *variant, beside *node) {
+func (sr *schemaReader) addBeside(v *variant, beside *node) {
 	own := v.struc.schema
 	if v.struc.def != nil {
-		im.absorbed[v.struc.def] = true
+		sr.absorbed[v.struc.def] = true
 	}
 	parts := &node{kind: list, place: own.place, items: []*node{beside, own}}
-	v.struc.schema = im.flattened(&node{kind: object, place: own.place, members: []member{{"allOf", own.place, parts}}})
+	v.struc.schema = sr.flattened(&node{kind: object, place: own.place, members: []member{{"allOf", own.place, parts}}})
 	v.struc.def = nil
 }
 
 // branch is what a variant is. What stands in an allOf beside the reference may only tell
 // variants apart.
-func (im *importer) branch(b *node) (variant, bool) {
-	u := im.look(b)
+func (sr *schemaReader) branch(b *node) (variant, bool) {
+	u := sr.look(b)
 	v := variant{at: b.place, struc: u}
 	if u.schema.is(object) && len(b.get("allOf").elements()) == 2 {
-		if inner := im.look(b.get("allOf").items[0]); inner.def != nil && onlyTags(b.get("allOf").items[1]) {
+		if inner := sr.look(b.get("allOf").items[0]); inner.def != nil && onlyTags(b.get("allOf").items[1]) {
 			v.struc = inner
 		}
 	}
@@ -159,7 +159,7 @@ func onlyTags(s *node) bool {
 }
 
 // discriminator is the key by which variants are told apart; empty if there is none.
-func (im *importer) discriminator(s *node, all []variant) string {
+func (sr *schemaReader) discriminator(s *node, all []variant) string {
 	d := s.get("discriminator")
 	if d.is(text) {
 		return d.text
@@ -173,7 +173,7 @@ func (im *importer) discriminator(s *node, all []variant) string {
 	for _, p := range all[0].struc.schema.get("properties").properties() {
 		seen := map[string]bool{}
 		for _, v := range all {
-			if tag := im.only(v.struc.schema, p.name); tag != "" {
+			if tag := sr.only(v.struc.schema, p.name); tag != "" {
 				seen[tag] = true
 			}
 		}
@@ -185,12 +185,12 @@ func (im *importer) discriminator(s *node, all []variant) string {
 }
 
 // only is the one text that a property can be; empty if there is no such.
-func (im *importer) only(s *node, property string) string {
+func (sr *schemaReader) only(s *node, property string) string {
 	p := s.get("properties").get(property)
 	if p == nil {
 		return ""
 	}
-	values, _ := listed(im.look(p).schema)
+	values, _ := listed(sr.look(p).schema)
 	if len(values) != 1 || values[0].json.kind != text {
 		return ""
 	}
@@ -198,7 +198,7 @@ func (im *importer) only(s *node, property string) string {
 }
 
 // mustHave tells whether all values of a union have the key that tells them apart.
-func (im *importer) mustHave(s *node, v *variants) bool {
+func mustHave(s *node, v *variants) bool {
 	if s.get("discriminator") != nil || requires(s, v.key) {
 		return true
 	}
@@ -210,18 +210,18 @@ func requires(s *node, property string) bool {
 }
 
 // tags are the values by which a variant is told, and whether the variant has the key among its own properties.
-func (im *importer) tags(s *node, v *variant, branch *node, key string) (tags []string, tagged bool) {
+func (sr *schemaReader) tags(s *node, v *variant, branch *node, key string) (tags []string, tagged bool) {
 	tagged = v.struc.schema.get("properties").get(key) != nil
 	for _, part := range append(branch.get("allOf").elements(), v.struc.schema, branch) {
 		if !part.is(object) {
 			continue
 		}
-		if tag := im.only(part, key); tag != "" {
+		if tag := sr.only(part, key); tag != "" {
 			return []string{tag}, tagged
 		}
 	}
 	for _, m := range s.get("discriminator").get("mapping").properties() {
-		if def := im.lookUp(m.value).schema; def != nil && def == v.struc.def || m.value.text == v.struc.name {
+		if def := sr.lookUp(m.value).schema; def != nil && def == v.struc.def || m.value.text == v.struc.name {
 			tags = append(tags, m.name)
 		}
 	}
@@ -229,7 +229,7 @@ func (im *importer) tags(s *node, v *variant, branch *node, key string) (tags []
 		return tags, tagged
 	}
 	if p := v.struc.schema.get("properties").get(key); p != nil {
-		values, _ := listed(im.look(p).schema)
+		values, _ := listed(sr.look(p).schema)
 		for _, one := range values {
 			if one.json.is(text) {
 				tags = append(tags, one.json.text)
@@ -250,34 +250,34 @@ func withoutText(n *node, text string) *node {
 }
 
 // union is the body of a union.
-func (im *importer) union(u use, v *variants, name string) *yaml.Node {
+func (tm *typeMaker) union(u use, v *variants, name string) *yaml.Node {
 	body := mapping()
-	im.say(body, u, saying{name: name})
+	tm.say(body, u, saying{name: name})
 	if v.key != "type" {
-		im.add(body, "discriminator", textNode(v.key), v.at)
+		tm.add(body, "discriminator", textNode(v.key), v.at)
 	}
 	oneOf := mapping()
 	used := map[string]bool{}
 	for _, one := range v.all {
-		im.add(oneOf, one.tag, im.variant(one, v.key, name, used), one.at)
+		tm.add(oneOf, one.tag, tm.variant(one, v.key, name, used), one.at)
 	}
-	im.add(body, "one_of", oneOf, v.at)
-	im.leftovers(u.schema, unionKeywords...)
+	tm.add(body, "one_of", oneOf, v.at)
+	tm.leftovers(u.schema, unionKeywords...)
 	return body
 }
 
 // variant is the name of a struct or, if that has the key or is another variant
 // already, a struct in place.
-func (im *importer) variant(v variant, key, union string, used map[string]bool) *yaml.Node {
+func (tm *typeMaker) variant(v variant, key, union string, used map[string]bool) *yaml.Node {
 	if v.struc.def != nil && !v.tagged {
-		t := im.objectType(v.struc, spot{goName: union, field: v.tag})
+		t := tm.objectType(v.struc, spot{goName: union, field: v.tag})
 		if !used[t.text] {
 			used[t.text] = true
 			return textNode(t.text)
 		}
 	}
 	if v.struc.def != nil {
-		im.absorbed[v.struc.def] = true
+		tm.absorbed[v.struc.def] = true
 	}
 	s := v.struc.schema
 	if properties := s.get("properties"); properties != nil && v.tagged {
@@ -288,9 +288,9 @@ func (im *importer) variant(v variant, key, union string, used map[string]bool) 
 		}
 	}
 	body := mapping()
-	im.say(body, v.struc, saying{name: v.tag})
-	im.inPlace++
-	im.add(body, "fields", im.fields(s, union+catalog.GoName(v.tag)), v.at)
-	im.inPlace--
+	tm.say(body, v.struc, saying{name: v.tag})
+	tm.inPlace++
+	tm.add(body, "fields", tm.fields(s, union+catalog.GoName(v.tag)), v.at)
+	tm.inPlace--
 	return body
 }

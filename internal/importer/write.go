@@ -57,14 +57,14 @@ func set(m *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 }
 
 // add adds a key that was made of what is at a place.
-func (im *importer) add(m *yaml.Node, key string, value *yaml.Node, at diag.Place) {
-	im.places[set(m, key, value)] = at
+func (dr *draft) add(m *yaml.Node, key string, value *yaml.Node, at diag.Place) {
+	dr.places[set(m, key, value)] = at
 }
 
 // addText adds a text unless it is empty.
-func (im *importer) addText(m *yaml.Node, key, value string, at diag.Place) {
+func (dr *draft) addText(m *yaml.Node, key, value string, at diag.Place) {
 	if value != "" {
-		im.add(m, key, textNode(value), at)
+		dr.add(m, key, textNode(value), at)
 	}
 }
 
@@ -80,8 +80,8 @@ func find(m *yaml.Node, key string) int {
 
 // yamlOf is a value of the document as it stands; nil after a finding for one that aliases of
 // YAML make too large.
-func (im *importer) yamlOf(n *node) *yaml.Node {
-	left := im.maxSchemas()
+func (dr *draft) yamlOf(n *node) *yaml.Node {
+	left := dr.max
 	var convert func(n *node) *yaml.Node
 	convert = func(n *node) *yaml.Node {
 		left--
@@ -114,7 +114,7 @@ func (im *importer) yamlOf(n *node) *yaml.Node {
 	}
 	converted := convert(n)
 	if left < 0 {
-		im.report(n.place, rules.ImportReference, "the value repeats parts of the document too often and is left out")
+		dr.report(n.place, rules.ImportReference, "the value repeats parts of the document too often and is left out")
 		return nil
 	}
 	return converted
