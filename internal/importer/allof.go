@@ -13,7 +13,7 @@ func (sr *schemaReader) flattened(s *node) *node {
 	if f := sr.flat[s]; f != nil {
 		return f
 	}
-	f := without(s, "allOf", "if", "then", "else")
+	f := s.without("allOf", "if", "then", "else")
 	f.sometimes = append(slices.Clone(s.sometimes), ifOf(s)...)
 	sr.flat[s] = f
 	var own use
@@ -21,16 +21,14 @@ func (sr *schemaReader) flattened(s *node) *node {
 	some, all := own.nullable, own.nullable || !saysType(f) // may be null
 	for _, part := range s.get("allOf").items {
 		u := sr.follow(part)
-		if u.def != nil {
-			sr.absorbed[u.def] = true
-		}
+		sr.absorb(u.def)
 		if u.schema.is(object) && u.schema != f {
 			some, all = some || u.nullable, all && (u.nullable || !saysType(u.schema))
 			sr.merge(f, u.schema)
 		}
 	}
 	if some && all {
-		f.members = append(f.members, member{"nullable", s.place, &node{kind: boolean, text: "true", place: s.place}})
+		f.add("nullable", s.place, newBoolean(s.place, true))
 	}
 	return f
 }
@@ -43,10 +41,10 @@ func ifOf(s *node) []*node {
 	if s.get("if") == nil {
 		return nil
 	}
-	own := &node{kind: object, place: s.at("if")}
+	own := newObject(s.at("if"))
 	for _, m := range s.members {
 		if m.name == "if" || m.name == "then" || m.name == "else" {
-			own.members = append(own.members, m)
+			own.add(m.name, m.at, m.value)
 		}
 	}
 	return []*node{own}
@@ -64,18 +62,18 @@ func (sr *schemaReader) merge(to, part *node) {
 		case m.name == "enum", m.name == "const":
 			sr.mergeValues(to, m)
 		case have == nil:
-			to.members = append(to.members, m)
+			to.add(m.name, m.at, m.value)
 		case m.name == "description", same(have, m.value):
 		case m.name == "properties" && have.is(object):
-			setMember(to, m.name, mergedProperties(have, m.value))
+			to.set(m.name, mergedProperties(have, m.value))
 		case m.name == "required" && have.is(list):
 			both := *have
 			both.items = slices.Concat(have.items, m.value.items)
-			setMember(to, m.name, &both)
+			to.set(m.name, &both)
 		case slices.Contains(conditional, m.name):
-			to.sometimes = append(to.sometimes, &node{kind: object, place: m.at, members: []member{m}})
+			to.sometimes = append(to.sometimes, newObject(m.at).add(m.name, m.at, m.value))
 		case m.name == "pattern" && m.value.text == export.URLPattern && to.str("format") == "uri":
-			setMember(to, "format", &node{kind: text, text: "url", place: m.at}) // with a pattern of its own
+			to.set("format", newText(m.at, "url")) // with a pattern of its own
 		case m.name == "type":
 			sr.mergeTypes(to, have, m)
 		case slices.Contains(leasts, m.name), slices.Contains(mosts, m.name):
@@ -91,14 +89,6 @@ func (sr *schemaReader) differ(m member) {
 	sr.report(m.at, rules.ImportKeyword, "parts of allOf have different %s; the first one counts", quoted(m.name))
 }
 
-func setMember(n *node, name string, value *node) {
-	for i, m := range n.members {
-		if m.name == name {
-			n.members[i].value = value
-		}
-	}
-}
-
 // mergedProperties are the properties of two parts. For one that both have, both count; null alone,
 // which a catalogue has no type for, does not.
 func mergedProperties(a, b *node) *node {
@@ -107,12 +97,12 @@ func mergedProperties(a, b *node) *node {
 	for _, m := range b.members {
 		switch have := both.get(m.name); {
 		case have == nil:
-			both.members = append(both.members, m)
+			both.add(m.name, m.at, m.value)
 		case isNull(have):
-			setMember(&both, m.name, m.value)
+			both.set(m.name, m.value)
 		case !same(have, m.value) && !isNull(m.value):
-			parts := &node{kind: list, place: m.at, items: []*node{have, m.value}}
-			setMember(&both, m.name, &node{kind: object, place: have.place, members: []member{{"allOf", m.at, parts}}})
+			parts := newList(m.at, have, m.value)
+			both.set(m.name, newObject(have.place).add("allOf", m.at, parts))
 		}
 	}
 	return &both
@@ -125,7 +115,7 @@ func (sr *schemaReader) mergeValues(to *node, m member) {
 		theirs = []*node{m.value}
 	}
 	if have == nil {
-		to.members = append(to.members, m)
+		to.add(m.name, m.at, m.value)
 		return
 	}
 	both := slices.DeleteFunc(slices.Clone(have), func(v *node) bool {
@@ -135,8 +125,7 @@ func (sr *schemaReader) mergeValues(to *node, m member) {
 		sr.differ(m)
 		return
 	}
-	rest := without(to, "enum", "const")
-	to.members = append(rest.members, member{"enum", m.at, &node{kind: list, place: m.value.place, items: both}})
+	to.members = to.without("enum", "const").add("enum", m.at, newList(m.value.place, both...)).members
 }
 
 // valuesIn are the values of enum or const.
@@ -164,9 +153,9 @@ func (sr *schemaReader) mergeTypes(to, have *node, m member) {
 	case 0:
 		sr.differ(m)
 	case 1:
-		setMember(to, "type", both[0])
+		to.set("type", both[0])
 	default:
-		setMember(to, "type", &node{kind: list, place: m.value.place, items: both})
+		to.set("type", newList(m.value.place, both...))
 	}
 }
 
@@ -185,26 +174,13 @@ var (
 
 // mergeLimits leaves the limit that allows less.
 func (sr *schemaReader) mergeLimits(to, have *node, m member) {
-	a, ok := rational(have)
-	b, alsoOK := rational(m.value)
+	a, ok := have.rational()
+	b, alsoOK := m.value.rational()
 	if !ok || !alsoOK {
 		sr.differ(m)
 		return
 	}
 	if tighter := b.Cmp(a); tighter > 0 && slices.Contains(leasts, m.name) || tighter < 0 && slices.Contains(mosts, m.name) {
-		setMember(to, m.name, m.value)
+		to.set(m.name, m.value)
 	}
-}
-
-// same compares two values, unless they are very large: aliases of YAML can make them so.
-func same(a, b *node) bool {
-	left := 10_000
-	var equal func(a, b *node) bool
-	equal = func(a, b *node) bool {
-		left--
-		return left > 0 && (a == b || a.kind == b.kind && a.text == b.text &&
-			slices.EqualFunc(a.items, b.items, equal) &&
-			slices.EqualFunc(a.members, b.members, func(x, y member) bool { return x.name == y.name && equal(x.value, y.value) }))
-	}
-	return equal(a, b)
 }

@@ -57,7 +57,7 @@ func (pf *payloadFinder) expand(a alternative, seen map[*node]bool) []alternativ
 	if s.get("anyOf") != nil && s.get("oneOf") == nil {
 		pf.report(s.at("anyOf"), rules.ImportKeyword, "each alternative of anyOf becomes an event; a payload that is several of them at once has the fields of one")
 	}
-	pf.absorbed[s], pf.absorbed[u.def] = true, true
+	pf.absorb(s, u.def)
 	var all []alternative
 	for i, b := range branches {
 		if a.defined && !b.defined {
@@ -89,7 +89,7 @@ func (pf *payloadFinder) branchesOf(s *node) []alternative {
 	if v, _ := pf.findVariants(s); v == nil && len(s.get("properties").properties()) > 0 && !pf.toldByValue(branches) {
 		return nil // the struct has optional fields
 	}
-	base := without(s, key, "discriminator", "title", "description", "$defs", "definitions")
+	base := s.without(key, "discriminator", "title", "description", "$defs", "definitions")
 	var all []alternative
 	for _, b := range branches {
 		name, defined := pf.calledIn(b, pf.follow(b))
@@ -132,8 +132,8 @@ func both(base, s *node) *node {
 	if onlySays(base, "type") && base.sometimes == nil {
 		return s
 	}
-	parts := &node{kind: list, place: s.place, items: []*node{base, s}}
-	return &node{kind: object, place: s.place, members: []member{{"allOf", s.place, parts}}}
+	parts := newList(s.place, base, s)
+	return newObject(s.place).add("allOf", s.place, parts)
 }
 
 // calledIn is what the document calls a schema: by its definition, its title, or the value that
@@ -207,7 +207,7 @@ func shortenURLs(all []alternative) {
 func (pf *payloadFinder) taggedBranches(s *node) []alternative {
 	key, all := "", []alternative(nil)
 	var tags, others, otherwise []*node // values; conditions that are something else, and those about all other values
-	rest := without(s, "if", "then", "else", "title", "description", "$defs", "definitions")
+	rest := s.without("if", "then", "else", "title", "description", "$defs", "definitions")
 	rest.sometimes = nil
 	for _, c := range slices.Concat(s.sometimes, ifOf(s)) {
 		for ; c.get("if") != nil; c = c.get("else") {
@@ -256,7 +256,7 @@ func asksFor(condition *node) (string, []*node) {
 		return "", nil
 	}
 	properties := condition.get("properties").properties()
-	rest := without(condition, "properties", "required", "type")
+	rest := condition.without("properties", "required", "type")
 	if len(properties) != 1 || !onlySays(rest, "") {
 		return "", nil
 	}
@@ -269,13 +269,12 @@ func asksFor(condition *node) (string, []*node) {
 
 // withValue is a schema of which one property has one value.
 func withValue(s *node, name string, v *node) *node {
-	value := &node{kind: object, place: v.place, members: []member{{"const", v.place, v}}}
-	tag := &node{kind: object, place: v.place, members: []member{
-		{"properties", v.place, &node{kind: object, place: v.place, members: []member{{name, v.place, value}}}},
-		{"required", v.place, &node{kind: list, place: v.place, items: []*node{{kind: text, text: name, place: v.place}}}},
-	}}
-	parts := &node{kind: list, place: s.place, items: []*node{s, tag}}
-	return &node{kind: object, place: s.place, members: []member{{"allOf", s.place, parts}}}
+	value := newObject(v.place).add("const", v.place, v)
+	tag := newObject(v.place).
+		add("properties", v.place, newObject(v.place).add(name, v.place, value)).
+		add("required", v.place, newList(v.place, newText(v.place, name)))
+	parts := newList(s.place, s, tag)
+	return newObject(s.place).add("allOf", s.place, parts)
 }
 
 // divide returns the examples of each alternative. payload is that of an example.

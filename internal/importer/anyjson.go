@@ -18,8 +18,8 @@ func (tm *typeMaker) keepTypes(u use, at spot) {
 		return
 	}
 	if len(s.get("properties").properties()) > 0 && slices.Contains(kindsOf(s), "object") {
-		own := without(s, "type")
-		own.members = append(own.members, member{"type", s.at("type"), &node{kind: text, text: "object", place: s.place}})
+		own := s.without("type")
+		own.add("type", s.at("type"), newText(s.place, "object"))
 		tm.objectType(use{schema: own, title: u.title, description: u.description}, spot{goName: at.name()})
 	}
 	for _, part := range slices.Concat(s.get("oneOf").elements(), s.get("anyOf").elements(), s.get("prefixItems").elements(), s.get("items").elements()) {

@@ -105,22 +105,6 @@ func messageLabel(m *node, key string) string {
 	return messageName(m, key)
 }
 
-// followed returns what a $ref leads to, with the last word of the reference.
-func (sr *schemaReader) followed(m member) (*node, string) {
-	n, name := m.value, m.name
-	for range maxReferences {
-		if n.get("$ref") == nil || !n.get("$ref").is(text) {
-			return n, name
-		}
-		next, last := sr.resolve(n)
-		if next == nil {
-			return nil, ""
-		}
-		n, name = next, last
-	}
-	return nil, ""
-}
-
 // subscribe adds subscriptions to the events of a message.
 func (r *asyncReader) subscribe(events []*asyncEvent, name string, at member, description *node) {
 	for _, e := range events {
@@ -157,7 +141,7 @@ func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, descrip
 		base[m.name] = settingText(m.value)
 	}
 	if own := at.value.get("x-busgen").get("settings"); own != nil {
-		r.settings(body, without(own, "priority"), base)
+		r.settings(body, own.without("priority"), base)
 	}
 	r.add(e.subscriptions, free, body, at.at)
 }

@@ -9,7 +9,7 @@ import (
 // channels3 reads the messages of the channels of version 3.
 func (r *asyncReader) channels3() {
 	for _, c := range r.root.get("channels").properties() {
-		channel, _ := r.followed(c)
+		channel := r.followed(c.value)
 		for _, m := range channel.get("messages").properties() {
 			r.message(m, m.name)
 		}
@@ -21,7 +21,7 @@ func (r *asyncReader) channels3() {
 func (r *asyncReader) channelRest(channel *node, known ...string) {
 	for _, m := range channel.properties() {
 		said := m.value.is(text) && slices.ContainsFunc(channel.get("messages").properties(), func(message member) bool {
-			n, _ := r.followed(message)
+			n := r.followed(message.value)
 			return n.str("description") == m.value.text
 		})
 		if m.name != "address" && !slices.Contains(known, m.name) && !said {
@@ -34,10 +34,10 @@ func (r *asyncReader) channelRest(channel *node, known ...string) {
 // program, and is not in a catalogue.
 func (r *asyncReader) operations3() {
 	for _, o := range r.root.get("operations").properties() {
-		op, _ := r.followed(o)
+		op := r.followed(o.value)
 		if op.str("action") == "receive" {
 			for _, m := range r.messagesOf(op) {
-				r.subscribe(r.message(m, m.name), o.name, member{o.name, o.at, op}, op.get("description"))
+				r.subscribe(r.message(m, m.name), o.name, newMember(o.name, o.at, op), op.get("description"))
 			}
 		}
 		for _, m := range op.properties() {
@@ -59,11 +59,11 @@ func (r *asyncReader) messagesOf(op *node) []member {
 	if named := op.get("messages"); named.is(list) {
 		var all []member
 		for _, m := range named.items {
-			all = append(all, member{"", m.place, m})
+			all = append(all, newMember("", m.place, m))
 		}
 		return all
 	}
-	channel, _ := r.followed(member{value: op.get("channel")})
+	channel := r.followed(op.get("channel"))
 	return channel.get("messages").properties()
 }
 
@@ -71,7 +71,7 @@ func (r *asyncReader) messagesOf(op *node) []member {
 // the program receives.
 func (r *asyncReader) channels2() {
 	for _, c := range r.root.get("channels").properties() {
-		channel, _ := r.followed(c)
+		channel := r.followed(c.value)
 		for _, o := range channel.properties() {
 			switch o.name {
 			case "publish", "subscribe":
@@ -87,12 +87,12 @@ func (r *asyncReader) channels2() {
 // topics1 reads version 1, in which what is published or subscribed to under a topic is a message.
 func (r *asyncReader) topics1() {
 	for _, t := range r.root.get("topics").properties() {
-		topic, _ := r.followed(t)
+		topic := r.followed(t.value)
 		for _, o := range topic.properties() {
 			switch o.name {
 			case "publish", "subscribe":
-				op := &node{kind: object, place: o.value.place, members: []member{{"message", o.at, o.value}}}
-				r.operation2(t.name, member{o.name, o.at, op})
+				op := newObject(o.value.place).add("message", o.at, o.value)
+				r.operation2(t.name, newMember(o.name, o.at, op))
 			case "$ref":
 			default:
 				r.note(o.at, "a catalogue has no place for %s of a topic", o.name)
@@ -102,11 +102,11 @@ func (r *asyncReader) topics1() {
 }
 
 func (r *asyncReader) operation2(channel string, o member) {
-	messages := []member{{channel, o.at, o.value.get("message")}}
+	messages := []member{newMember(channel, o.at, o.value.get("message"))}
 	if several := o.value.get("message").get("oneOf"); several.is(list) {
 		messages = nil
 		for _, m := range several.items {
-			messages = append(messages, member{channel, m.place, m})
+			messages = append(messages, newMember(channel, m.place, m))
 		}
 	}
 	for _, m := range messages {
@@ -125,7 +125,7 @@ func (r *asyncReader) operation2(channel string, o member) {
 		if said == nil {
 			said = o.value.get("summary")
 		}
-		r.subscribe(e, name, member{name, o.at, o.value}, said)
+		r.subscribe(e, name, newMember(name, o.at, o.value), said)
 	}
 	for _, m := range o.value.properties() {
 		switch m.name {

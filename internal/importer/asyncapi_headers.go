@@ -27,7 +27,7 @@ func (r *asyncReader) headers(event string, message *node) {
 	parts := 0
 	r.headersOf(all.bodies, message.get("headers"), &parts)
 	for _, t := range message.get("traits").elements() {
-		trait, _ := r.followed(member{value: t, at: t.place})
+		trait := r.followed(t)
 		if all.bodies.Content == nil && trait.get("headers") != nil {
 			all.at = trait.at("headers")
 		}
@@ -50,14 +50,14 @@ func (r *asyncReader) headersOf(bodies *yaml.Node, headers *node, parts *int) {
 	if headers == nil {
 		return
 	}
-	s, _ := r.followed(member{value: headers, at: headers.place})
+	s := r.followed(headers)
 	if isMultiFormat(s) {
 		if !isJSONSchema(s.str("schemaFormat")) {
 			r.report(s.at("schemaFormat"), rules.ImportPayload, "the headers are described in %s; they are left out", quoted(s.str("schemaFormat"))).
 				Hint = "only JSON Schema is read"
 			return
 		}
-		s, _ = r.followed(member{value: s.get("schema"), at: s.at("schema")})
+		s = r.followed(s.get("schema"))
 	}
 	if *parts++; s == nil || *parts > maxHeaderParts {
 		return
@@ -70,7 +70,7 @@ func (r *asyncReader) headersOf(bodies *yaml.Node, headers *node, parts *int) {
 		if find(bodies, m.name) >= 0 {
 			continue
 		}
-		schema, _ := r.followed(m)
+		schema := r.followed(m.value)
 		kind := r.headerType(schema)
 		if kind == "" {
 			r.report(m.at, rules.ImportKeyword, "the header %s has no type that headers of a catalogue have; it is left out", quoted(m.name)).

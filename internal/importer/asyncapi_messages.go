@@ -14,7 +14,7 @@ import (
 // message makes events of a message, once: one, or one of each payload that it can have. There are
 // none after a finding. A message that is written again in another channel, word for word, is the same.
 func (r *asyncReader) message(m member, key string) []*asyncEvent {
-	n, last := r.followed(m)
+	n, last := r.led(m.value)
 	if !n.is(object) {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (r *asyncReader) message(m member, key string) []*asyncEvent {
 // examplesIn are the examples of a message. Some documents have them in other files.
 func (r *asyncReader) examplesIn(message *node) (all []*node) {
 	for _, e := range message.get("examples").elements() {
-		if e, _ = r.followed(member{value: e}); e != nil {
+		if e = r.followed(e); e != nil {
 			all = append(all, e)
 		}
 	}
@@ -88,7 +88,7 @@ func (r *asyncReader) messageEvent(n *node, name, wire string, at diag.Place, pa
 
 // payloadName says what the document calls the schema of a payload.
 func (r *asyncReader) payloadName(body *yaml.Node, u *use) {
-	if u.def == nil || r.parts[u.def] {
+	if u.def == nil || r.isPart(u.def) {
 		return
 	}
 	before := r.payloadNames[u.name]
@@ -106,7 +106,7 @@ func (r *asyncReader) payloadName(body *yaml.Node, u *use) {
 func (r *asyncReader) payload(n *node) *node {
 	payload := n.get("payload")
 	format, at := n.str("schemaFormat"), n.at("schemaFormat")
-	if other, _ := r.followed(member{value: payload}); isMultiFormat(other) {
+	if other := r.followed(payload); isMultiFormat(other) {
 		format, at = other.str("schemaFormat"), other.at("schemaFormat")
 	}
 	if !isJSONSchema(format) {
@@ -150,7 +150,7 @@ func (r *asyncReader) result(body *yaml.Node, s *node) {
 		kind += catalog.NullMark
 	}
 	result := mapping()
-	r.say(result, t.use, saying{ofType: t.use.def != nil && r.drafts[t.use.def] != nil})
+	r.say(result, t.use, saying{ofType: r.isType(t.use.def)})
 	if result.Content == nil {
 		r.add(body, "result", notation(kind), s.place)
 		return
@@ -221,7 +221,7 @@ func (r *asyncReader) doc(u *use, n *node) {
 	add(n.get("description"))
 	add(u.description)
 	if at != nil {
-		u.description = &node{kind: text, text: strings.Join(parts, "\n\n"), place: at.place}
+		u.description = newText(at.place, strings.Join(parts, "\n\n"))
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *asyncReader) tags(body *yaml.Node, tags *node) {
 		}
 		taken[word] = true
 		item := textNode(word)
-		r.places[item] = t.place
+		r.setPlace(item, t.place)
 		l.Content = append(l.Content, item)
 	}
 	if l.Content != nil {

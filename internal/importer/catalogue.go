@@ -48,6 +48,13 @@ func newDraft(findings *findingList, pkg string, whole diag.Place, max int) *dra
 	}
 }
 
+// newType adds a type, which has no body yet.
+func (dr *draft) newType(name string, at diag.Place) *typeDraft {
+	t := &typeDraft{name: name, at: at}
+	dr.types = append(dr.types, t)
+	return t
+}
+
 // catalogue writes the catalogue. What its reader refuses, such as a default that does not fit a
 // pattern, is taken out and reported where it came from; nil if no event is left.
 func (dr *draft) catalogue() []byte {

@@ -23,15 +23,15 @@ func (sr *schemaReader) settled(s *node) *node {
 	if conditions == nil || !sr.mayBeStruct(s, conditions) {
 		return s
 	}
-	f := without(s, "if", "then", "else", "dependentSchemas", "dependencies")
+	f := s.without("if", "then", "else", "dependentSchemas", "dependencies")
 	f.sometimes = nil
 	if v, _ := sr.findVariants(s); v == nil {
-		f = without(f, "oneOf", "anyOf")
+		f = f.without("oneOf", "anyOf")
 	} else {
 		conditions = slices.DeleteFunc(conditions, func(c *node) bool { return c == s })
 	}
 	own := s.get("properties")
-	later := &node{kind: object, place: s.at("properties")}
+	later := newObject(s.at("properties"))
 	for _, c := range conditions {
 		for _, m := range c.members {
 			if slices.Contains(conditional, m.name) {
@@ -40,14 +40,14 @@ func (sr *schemaReader) settled(s *node) *node {
 		}
 		for _, p := range c.get("if").get("properties").properties() {
 			if own.get(p.name) == nil && later.get(p.name) == nil {
-				later.members = append(later.members, member{p.name, p.at, onlyType(p.value)})
+				later.add(p.name, p.at, onlyType(p.value))
 			}
 		}
 	}
 	if later.members != nil {
-		both := &node{kind: object, place: later.place, members: slices.Concat(own.properties(), later.members)}
-		f = without(f, "properties")
-		f.members = append(f.members, member{"properties", s.at("properties"), both})
+		both := newObject(later.place)
+		both.members = slices.Concat(own.properties(), later.members)
+		f = f.without("properties").add("properties", s.at("properties"), both)
 	}
 	sr.settlements[s] = f
 	return f
@@ -129,9 +129,7 @@ func (sr *schemaReader) takeProperties(to, own *node, m member) {
 	taken := false
 	for _, b := range branches {
 		u := sr.look(b)
-		if u.def != nil {
-			sr.absorbed[u.def] = true
-		}
+		sr.absorb(u.def)
 		for _, p := range u.schema.get("properties").properties() {
 			if own.get(p.name) == nil && !isNever(p.value) {
 				taken = true
@@ -154,15 +152,17 @@ func addAlternative(to *node, p member) {
 	have := to.get(p.name)
 	switch {
 	case have == nil:
-		to.members = append(to.members, p)
+		to.add(p.name, p.at, p.value)
 	case same(have, p.value):
 	case have.either:
 		if !slices.ContainsFunc(have.get("anyOf").items, func(n *node) bool { return same(n, p.value) }) {
 			have.members[0].value.items = append(have.members[0].value.items, p.value)
 		}
 	default:
-		both := &node{kind: list, place: have.place, items: []*node{have, p.value}}
-		setMember(to, p.name, &node{kind: object, place: have.place, either: true, members: []member{{"anyOf", p.at, both}}})
+		both := newList(have.place, have, p.value)
+		either := newObject(have.place).add("anyOf", p.at, both)
+		either.either = true
+		to.set(p.name, either)
 	}
 }
 
@@ -174,11 +174,11 @@ func isNever(s *node) bool {
 
 // onlyType is the schema of the values that a condition asks for and of the others.
 func onlyType(s *node) *node {
-	loose := anything(s.place)
+	loose := newObject(s.place)
 	if types := s.get("type"); types != nil {
-		loose.members = []member{{"type", s.at("type"), types}}
+		loose.add("type", s.at("type"), types)
 	} else if values := valuesIn(s); len(values) > 0 && values[0].is(text) {
-		loose.members = []member{{"type", s.place, &node{kind: text, text: "string", place: s.place}}}
+		loose.add("type", s.place, newText(s.place, "string"))
 	}
 	return loose
 }

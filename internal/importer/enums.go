@@ -122,7 +122,7 @@ func (tm *typeMaker) enum(u use, values []value, key, name string) *yaml.Node {
 		}
 		plainTexts = plainTexts && one.Content == nil
 		item := textNode(name)
-		tm.places[item] = v.json.place
+		tm.setPlace(item, v.json.place)
 		short.Content = append(short.Content, item)
 		if len(one.Content) == 2 && one.Content[0].Value == "number" {
 			one = one.Content[1]

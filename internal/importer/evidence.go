@@ -47,31 +47,36 @@ type contradiction struct {
 type observer struct {
 	*findingList
 	*schemaReader
-	observed *evidence // what examples show, in the first run; nil in the second
-	evidence *evidence // that in the second run; nil in the first
+	seen  *evidence // what examples show
+	known bool      // it is known already, from the first time that the document was imported
+}
+
+func newObserver(schemas *schemaReader, seen *evidence, known bool) *observer {
+	return &observer{schemas.findingList, schemas, seen, known}
 }
 
 // maxExtra is how many properties an example may add to one schema.
 const maxExtra = 200
 
+// any tells whether examples show anything.
+func (e *evidence) any() bool { return len(e.all) > 0 || e.none }
+
 func newEvidence(left int) *evidence { return &evidence{of: map[diag.Position]*shown{}, left: left} }
 
 // shownOf is what examples show of a schema. What it returns is not to be changed.
 func (ob *observer) shownOf(s *node) *shown {
-	if ob.evidence != nil {
-		if of := ob.evidence.of[s.place.Pos]; of != nil {
-			return of
-		}
+	if of := ob.seen.of[s.place.Pos]; ob.known && of != nil {
+		return of
 	}
 	return &shown{}
 }
 
 // observe compares an example with a schema.
 func (ob *observer) observe(s, v *node) {
-	if ob.observed == nil { // the evidence is there already
+	if ob.known {
 		return
 	}
-	if ob.observed.left--; ob.observed.left < 0 {
+	if ob.seen.left--; ob.seen.left < 0 {
 		return
 	}
 	u := ob.look(s)
@@ -121,7 +126,7 @@ func kindName(v *node) string {
 	case boolean:
 		return "boolean"
 	case number:
-		if isWhole(v) {
+		if v.isWhole() {
 			return "integer"
 		}
 		return "number"
@@ -136,7 +141,7 @@ func exact(text string) bool {
 		return false
 	}
 	written, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
-	want, ok2 := rational(&node{kind: number, text: text})
+	want, ok2 := (&node{kind: number, text: text}).rational()
 	return !ok || !ok2 || written.Cmp(want) == 0
 }
 
@@ -152,9 +157,9 @@ func (e *evidence) shows(s *node) *shown {
 
 // contradict remembers what an example shows, once for each schema.
 func (ob *observer) contradict(s, v *node, what string, flag func(*shown) *bool) {
-	if set := flag(ob.observed.shows(s)); !*set {
+	if set := flag(ob.seen.shows(s)); !*set {
 		*set = true
-		ob.observed.all = append(ob.observed.all, contradiction{v.place, "the example is " + what})
+		ob.seen.all = append(ob.seen.all, contradiction{v.place, "the example is " + what})
 	}
 }
 
@@ -180,6 +185,15 @@ func (ob *observer) observeObject(u use, v *node) {
 	}
 }
 
+// observePayload compares examples with the payload of an event.
+func (ob *observer) observePayload(u use, examples []*node) {
+	for _, e := range examples {
+		if !ob.known && e.is(object) && u.schema.is(object) {
+			ob.observeFields(u, e, "")
+		}
+	}
+}
+
 // observeFields compares an object with a struct, which has one more property.
 func (ob *observer) observeFields(u use, v *node, besides string) {
 	s := u.schema
@@ -187,14 +201,14 @@ func (ob *observer) observeFields(u use, v *node, besides string) {
 	closed := rest.is(boolean) && rest.text == "false"
 	for _, p := range s.get("properties").properties() {
 		if v.get(p.name) == nil {
-			ob.observed.shows(p.value).absent = true
+			ob.seen.shows(p.value).absent = true
 		}
 	}
 	for _, m := range v.members {
 		p := s.get("properties").get(m.name)
 		switch {
 		case p != nil && m.value.is(null):
-			ob.observed.shows(p).none, ob.observed.none = m.value, true
+			ob.seen.shows(p).none, ob.seen.none = m.value, true
 		case p != nil:
 			ob.observe(p, m.value)
 		case m.name == besides, closed && !matchesAny(s.get("patternProperties"), m.name):
@@ -213,12 +227,12 @@ func matchesAny(patterns *node, name string) bool {
 }
 
 func (ob *observer) observeExtra(s *node, m member) {
-	of := ob.observed.shows(s)
+	of := ob.seen.shows(s)
 	if len(of.extra) >= maxExtra || slices.ContainsFunc(of.extra, func(other member) bool { return other.name == m.name }) {
 		return
 	}
 	of.extra = append(of.extra, m)
-	ob.observed.all = append(ob.observed.all, contradiction{m.at, "the example has " + quoted(m.name) + ", which the schema does not name; it becomes an optional field of any JSON"})
+	ob.seen.all = append(ob.seen.all, contradiction{m.at, "the example has " + quoted(m.name) + ", which the schema does not name; it becomes an optional field of any JSON"})
 }
 
 // unlike says what is wrong with a text for the type that textType makes of a schema, or that it would not come back as
@@ -298,10 +312,10 @@ func (tm *typeMaker) withNull(p member, t typing, required bool, at spot) (typin
 
 // reportEvidence reports what examples have shown.
 func (ob *observer) reportEvidence() {
-	for _, c := range ob.evidence.all {
+	for _, c := range ob.seen.all {
 		ob.report(c.at, rules.ImportExample, "%s", c.text)
 	}
 }
 
 // loosened is the schema of a text that is in no format.
-func loosened(s *node) *node { return without(s, "format", "contentEncoding", "contentMediaType") }
+func loosened(s *node) *node { return s.without("format", "contentEncoding", "contentMediaType") }

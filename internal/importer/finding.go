@@ -11,7 +11,7 @@ import (
 
 // A findingList is what was found in the documents of one import.
 type findingList struct {
-	findings diag.Findings
+	all      diag.Findings
 	files    []string             // their names, in the order in which they were read
 	newNames map[string][]newName // by kind
 }
@@ -19,7 +19,7 @@ type findingList struct {
 // report adds a finding, and returns it for a hint.
 func (fl *findingList) report(at diag.Place, rule *diag.Rule, format string, args ...any) *diag.Finding {
 	f := rule.At(at, format, args...)
-	fl.findings = append(fl.findings, f)
+	fl.all = append(fl.all, f)
 	return f
 }
 
@@ -34,9 +34,17 @@ func (fl *findingList) compare(a, b diag.Place) int {
 	return cmp.Or(cmp.Compare(slices.Index(files, a.Pos.File), slices.Index(files, b.Pos.File)), a.Pos.Compare(b.Pos))
 }
 
-// tidied sorts the findings, with files in the given order, and merges those with the same text into one.
-func tidied(all diag.Findings, files []string) diag.Findings {
-	all = all.Tidy(files)
+// rewind forgets what was found after the first findings, and all new names.
+func (fl *findingList) rewind(first int) { fl.all, fl.newNames = fl.all[:first], nil }
+
+// failed tells whether anything found is an error.
+func (fl *findingList) failed() bool {
+	return slices.ContainsFunc(fl.all, func(f *diag.Finding) bool { return f.Severity == diag.Error })
+}
+
+// tidied returns the findings in the order of the files, those with the same text as one.
+func (fl *findingList) tidied() diag.Findings {
+	all := fl.all.Tidy(fl.files)
 	type text struct {
 		rule          *diag.Rule
 		message, hint string

@@ -71,39 +71,38 @@ type importer struct {
 // run reads a document, and makes a catalogue with the function that finds its events. If examples do not keep to their
 // schemas it is done once more, with what they show.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
-	im := &importer{Options: o, findingList: &findingList{newNames: map[string][]newName{}}}
+	im := &importer{Options: o, findingList: &findingList{}}
 	im.fileSet = newFileSet(file, o.Files, im.findingList)
 	if !im.load(file, source) {
 		return im.result(nil)
 	}
-	read := slices.Clone(im.findings)
+	read := len(im.all)
 	seen := newEvidence(im.most)
 	for _, e := range o.Examples {
 		seen.left += len(e.Source)
 	}
-	im.begin(baseName(file), &observer{observed: seen})
+	im.begin(baseName(file), seen, false)
 	events(im)
-	if len(seen.all) > 0 || seen.none {
-		im.findings, im.newNames = read, map[string][]newName{}
-		im.begin(baseName(file), &observer{evidence: seen})
+	if seen.any() {
+		im.rewind(read)
+		im.begin(baseName(file), seen, true)
 		im.reportEvidence()
 		events(im)
 	}
 	return im.result(im.catalogue())
 }
 
-// begin makes what finds events and types.
-func (im *importer) begin(fallback string, examples *observer) {
+// begin makes what finds events and types. The evidence is known if it was found before.
+func (im *importer) begin(fallback string, seen *evidence, known bool) {
 	title := im.root.str("title")
 	if title == "" {
 		title = im.root.get("info").str("title")
 	}
 	im.schemaReader = newSchemaReader(im.fileSet, im.most)
 	im.payloadFinder = newPayloadFinder(im.schemaReader)
-	examples.findingList, examples.schemaReader = im.findingList, im.schemaReader
-	im.observer = examples
+	im.observer = newObserver(im.schemaReader, seen, known)
 	im.draft = newDraft(im.findingList, packageName(im.Package, title), im.root.place, im.most)
-	im.typeMaker = newTypeMaker(examples, im.draft, fallback)
+	im.typeMaker = newTypeMaker(im.observer, im.draft, fallback)
 	im.eventNames, im.wires = names{}, map[string]bool{}
 }
 
@@ -135,15 +134,15 @@ func (im *importer) load(file string, source []byte) bool {
 
 // result is the catalogue or, without one, the reason why there is none.
 func (im *importer) result(catalogue []byte) *Result {
-	refused := slices.ContainsFunc(im.findings, func(f *diag.Finding) bool { return f.Severity == diag.Error })
-	if catalogue == nil && !refused {
+	if catalogue == nil && !im.failed() {
 		im.report(im.root.place, rules.ImportDocument, "nothing in the document can become an event").
-			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, or the payload of a message"
+			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, " +
+			"or the payload of a message"
 	}
 	im.noteNewNames()
-	r := &Result{Catalogue: catalogue, Findings: tidied(im.findings, im.findingList.files)}
-	if catalogue != nil && im.newNames[aKey] != nil {
-		r.Findings = slices.Insert(r.Findings, 0, im.changedKeys(im.RenameKeys))
+	r := &Result{Catalogue: catalogue, Findings: im.tidied()}
+	if keys := im.changedKeys(im.RenameKeys); catalogue != nil && keys != nil {
+		r.Findings = slices.Insert(r.Findings, 0, keys)
 		if !im.RenameKeys {
 			r.Catalogue, r.KeysWouldChange = nil, true
 		}

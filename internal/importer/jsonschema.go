@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
@@ -103,10 +104,8 @@ func (im *importer) observeGiven(all []alternative) {
 		examples = im.divide(im.given, all, func(e *node) *node { return e })
 	}
 	for i, a := range all {
-		for _, e := range examples[i] {
-			if u := im.look(a.schema); im.observed != nil && e.is(object) && u.schema.is(object) {
-				im.observeFields(u, e, "")
-			}
+		if len(examples[i]) > 0 {
+			im.observePayload(im.look(a.schema), examples[i])
 		}
 	}
 }
@@ -145,7 +144,7 @@ func isPayload(s *node) bool {
 // something else was made.
 func (im *importer) declareAll(defs []member) {
 	for _, d := range defs {
-		if im.absorbed[d.value] || im.drafts[d.value] != nil {
+		if im.isAbsorbed(d.value) || im.isType(d.value) {
 			continue
 		}
 		u := im.look(d.value)
@@ -153,7 +152,7 @@ func (im *importer) declareAll(defs []member) {
 			u.def, u.name = d.value, d.name
 		}
 		t := im.shape(u, spot{})
-		if im.drafts[d.value] == nil && im.references[d.value] == 0 {
+		if !im.isType(d.value) && im.references[d.value] == 0 {
 			im.note(d.at, "nothing uses the type %s, which is another name for %s; it is left out", quoted(d.name), t.text)
 		}
 	}
@@ -166,7 +165,7 @@ func (im *importer) event(name, wire string, at diag.Place, payload *node, more 
 	if wanted == "" {
 		wanted = "event"
 	}
-	u := use{schema: &node{kind: object, place: at}}
+	u := use{schema: newObject(at)}
 	if payload != nil {
 		u = im.look(payload)
 		if !isPayload(u.schema) {
@@ -175,9 +174,7 @@ func (im *importer) event(name, wire string, at diag.Place, payload *node, more 
 			return nil
 		}
 	}
-	for _, made := range []*node{payload, u.schema, u.def} {
-		im.absorbed[made] = true
-	}
+	im.absorb(payload, u.schema, u.def)
 	free := im.eventNames.unique(wanted)
 	body := mapping()
 	im.add(im.events, free, body, at)
@@ -195,11 +192,7 @@ func (im *importer) event(name, wire string, at diag.Place, payload *node, more 
 	if more != nil {
 		more(body, &u)
 	}
-	for _, e := range u.examples {
-		if im.observed != nil && e.is(object) {
-			im.observeFields(u, e, "")
-		}
-	}
+	im.observePayload(u, u.examples)
 	im.goName(body, &u, free)
 	im.say(body, u, saying{name: free, examples: true})
 	if fields := im.fields(u.schema, catalog.GoName(free)); fields.Content != nil {
@@ -239,7 +232,7 @@ func (im *importer) examples(body *yaml.Node, all []*node) {
 		if item == nil {
 			continue
 		}
-		im.places[item] = e.place
+		im.setPlace(item, e.place)
 		l.Content = append(l.Content, item)
 	}
 	if l.Content != nil {

@@ -25,6 +25,9 @@ const (
 
 // rename remembers a new name.
 func (fl *findingList) rename(kind, old, name string, at diag.Place) {
+	if fl.newNames == nil {
+		fl.newNames = map[string][]newName{}
+	}
 	fl.newNames[kind] = append(fl.newNames[kind], newName{old, name, at})
 }
 
@@ -61,8 +64,11 @@ func (fl *findingList) summary(all []newName, what func(n int) string) (string, 
 	return text, all[0].at
 }
 
-// changedKeys returns the finding about all keys of the JSON that change.
+// changedKeys returns the finding about all keys of the JSON that change; nil if none does.
 func (fl *findingList) changedKeys(accepted bool) *diag.Finding {
+	if fl.newNames[aKey] == nil {
+		return nil
+	}
 	one, many := "1 key of the JSON would change", "%d keys of the JSON would change"
 	if accepted {
 		one, many = "1 key of the JSON has changed", "%d keys of the JSON have changed"

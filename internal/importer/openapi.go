@@ -41,7 +41,7 @@ func (im *importer) openAPI() {
 		r.reserve(messageLabel(h.message, h.name))
 	}
 	for _, h := range all {
-		r.message(member{h.name, h.at.at, h.message}, h.name)
+		r.message(newMember(h.name, h.at.at, h.message), h.name)
 	}
 }
 
@@ -56,7 +56,7 @@ type webhook struct {
 func (im *importer) webhooks() []member {
 	all := slices.Concat(im.root.get("webhooks").properties(), im.root.get("x-webhooks").properties())
 	for _, p := range im.root.get("paths").properties() {
-		item, _ := im.followed(p)
+		item := im.followed(p.value)
 		for _, operation := range item.properties() {
 			for _, c := range operation.value.get("callbacks").properties() {
 				all = append(all, im.callback(c)...)
@@ -81,10 +81,10 @@ func (im *importer) webhooks() []member {
 
 // callback is the path items of a callback, under its name.
 func (im *importer) callback(c member) (all []member) {
-	callback, _ := im.followed(c)
+	callback := im.followed(c.value)
 	for _, expression := range callback.properties() {
 		if expression.value.is(object) {
-			all = append(all, member{c.name, c.at, expression.value})
+			all = append(all, newMember(c.name, c.at, expression.value))
 		}
 	}
 	return all
@@ -95,7 +95,7 @@ var methods = []string{"post", "put", "patch", "delete", "get", "query"}
 
 // requestsOf makes messages of the requests of a path item.
 func (im *importer) requestsOf(h member) (all []webhook) {
-	item, _ := im.followed(h)
+	item := im.followed(h.value)
 	var operations []member
 	for _, m := range item.properties() {
 		if slices.Contains(methods, m.name) && m.value.get("requestBody") != nil {
@@ -119,16 +119,16 @@ func (im *importer) requestsOf(h member) (all []webhook) {
 
 // requestOf makes a message of an operation; nil after a finding.
 func (im *importer) requestOf(name string, op member) *node {
-	body, _ := im.followed(member{"", op.value.at("requestBody"), op.value.get("requestBody")})
+	body := im.followed(op.value.get("requestBody"))
 	media := jsonOf(body.get("content"))
 	if media.name == "" {
 		im.report(op.value.at("requestBody"), rules.ImportPayload, "the body of %s is not JSON; the event is left out", quoted(name))
 		return nil
 	}
-	message := &node{kind: object, place: op.at}
+	message := newObject(op.at)
 	add := func(keyword string, at *node) {
 		if at != nil {
-			message.members = append(message.members, member{keyword, at.place, at})
+			message.add(keyword, at.place, at)
 		}
 	}
 	for _, keyword := range []string{"summary", "description", "deprecated"} {
@@ -141,7 +141,7 @@ func (im *importer) requestOf(name string, op member) *node {
 	add("payload", media.value.get("schema"))
 	add("examples", im.examplesOf(media.value))
 	if schema := media.value.get("schema"); schema == nil {
-		add("payload", anything(media.at))
+		add("payload", newObject(media.at))
 	}
 	for _, m := range op.value.members {
 		switch m.name {
@@ -171,24 +171,24 @@ func tagsOf(tags *node) *node {
 	if len(tags.elements()) == 0 {
 		return nil
 	}
-	all := &node{kind: list, place: tags.place}
+	all := newList(tags.place)
 	for _, t := range tags.items {
-		all.items = append(all.items, &node{kind: object, place: t.place, members: []member{{"name", t.place, t}}})
+		all.items = append(all.items, newObject(t.place).add("name", t.place, t))
 	}
 	return all
 }
 
 // examplesOf are the examples of some content as AsyncAPI has them.
 func (im *importer) examplesOf(media *node) *node {
-	all := &node{kind: list, place: media.place}
+	all := newList(media.place)
 	add := func(payload *node) {
-		all.items = append(all.items, &node{kind: object, place: payload.place, members: []member{{"payload", payload.place, payload}}})
+		all.items = append(all.items, newObject(payload.place).add("payload", payload.place, payload))
 	}
 	if one := media.get("example"); one != nil {
 		add(one)
 	}
 	for _, m := range media.get("examples").properties() {
-		example, _ := im.followed(m)
+		example := im.followed(m.value)
 		if value := example.get("value"); value != nil {
 			add(value)
 		} else if example.get("externalValue") != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
 )
@@ -49,15 +48,24 @@ func newSchemaReader(files *fileSet, max int) *schemaReader {
 	}
 }
 
+// absorb says that something else than a type was made of schemas.
+func (sr *schemaReader) absorb(schemas ...*node) {
+	for _, s := range schemas {
+		sr.absorbed[s] = true
+	}
+}
+
+func (sr *schemaReader) isAbsorbed(s *node) bool { return s != nil && sr.absorbed[s] }
+
+// isPart tells whether what a reference has led to is only a part of a definition.
+func (sr *schemaReader) isPart(s *node) bool { return sr.parts[s] }
+
 // visit counts a schema of which something is made, and returns how many more may be; a negative number says that this
 // one is too many. A document can use the same part of itself again and again.
 func (sr *schemaReader) visit() int {
 	sr.visited++
 	return sr.max - sr.visited
 }
-
-// anything is the schema of which every value is.
-func anything(at diag.Place) *node { return &node{kind: object, place: at} }
 
 // maxReferences is how many references may be on the way.
 const maxReferences = 50
@@ -82,7 +90,7 @@ func (sr *schemaReader) follow(s *node) use {
 			u.schema = s.get("schema")
 			if format := s.str("schemaFormat"); !isJSONSchema(format) {
 				sr.report(s.at("schemaFormat"), rules.ImportPayload, "the schema is written in %s; the field takes any JSON", quoted(format)).Hint = "only JSON Schema is read"
-				u.schema = anything(s.place)
+				u.schema = newObject(s.place)
 			}
 			continue
 		}
@@ -92,7 +100,7 @@ func (sr *schemaReader) follow(s *node) use {
 			def, name := sr.resolve(s)
 			switch {
 			case def == nil:
-				u.schema = sr.derivedFrom(s, func() *node { return without(s, "$ref") }) // what stands beside it
+				u.schema = sr.derivedFrom(s, func() *node { return s.without("$ref") }) // what stands beside it
 			case !saysNoMore(s, "$ref", def):
 				u.schema = sr.flattened(sr.derivedFrom(s, func() *node { return inParts(s) }))
 			default:
@@ -117,7 +125,7 @@ func (sr *schemaReader) follow(s *node) use {
 		}
 	}
 	sr.report(s.place, rules.ImportReference, "the chain of references from here is longer than %d", maxReferences)
-	return use{schema: anything(s.place)}
+	return use{schema: newObject(s.place)}
 }
 
 // annotate takes from a schema what it says about values without saying which there are.
@@ -197,21 +205,20 @@ func (sr *schemaReader) derivedFrom(s *node, make func() *node) *node {
 
 // inParts makes one part of a reference, and another of what is beside it.
 func inParts(s *node) *node {
-	reference := &node{kind: object, place: s.place}
-	rest := &node{kind: object, place: s.place}
+	reference := newObject(s.place)
+	rest := newObject(s.place)
 	for _, m := range s.members {
 		if m.name == "$ref" {
-			reference.members = append(reference.members, m)
+			reference.add(m.name, m.at, m.value)
 		} else {
-			rest.members = append(rest.members, m)
+			rest.add(m.name, m.at, m.value)
 		}
 	}
-	parts := &node{kind: list, place: s.place, items: []*node{reference}}
+	parts := newList(s.place, reference)
 	if inner := rest.get("allOf"); inner.is(list) {
 		parts.items = append(parts.items, inner.items...)
 	}
-	rest.members = append(slices.DeleteFunc(rest.members, func(m member) bool { return m.name == "allOf" }), member{"allOf", s.place, parts})
-	return rest
+	return rest.without("allOf").add("allOf", s.place, parts)
 }
 
 // withoutNull finds alternatives of which one is null, and returns the others. An only
@@ -241,18 +248,11 @@ func alternatives(s *node, key string, rest []*node) *node {
 		return rest[0]
 	}
 	if len(rest) == 1 {
-		key, s = "allOf", without(s, key)
+		key, s = "allOf", s.without(key)
 	}
-	changed := without(s, key)
-	changed.members = append(changed.members, member{key, s.at(key), &node{kind: list, place: s.place, items: rest}})
+	changed := s.without(key)
+	changed.add(key, s.at(key), newList(s.place, rest...))
 	return changed
-}
-
-// without is s without a keyword.
-func without(s *node, keys ...string) *node {
-	copied := *s
-	copied.members = slices.DeleteFunc(slices.Clone(s.members), func(m member) bool { return slices.Contains(keys, m.name) })
-	return &copied
 }
 
 // resolve returns what a $ref refers to, or nil after a finding.
@@ -266,6 +266,25 @@ func (sr *schemaReader) resolve(s *node) (def *node, name string) {
 		f.why = "which is not a schema"
 	}
 	sr.report(s.at("$ref"), rules.ImportReference, "$ref refers to %s, %s", quoted(s.str("$ref")), f.why).Hint = f.hint
+	return nil, ""
+}
+
+// followed returns what a $ref leads to, or n if it is none; nil after a finding.
+func (sr *schemaReader) followed(n *node) *node {
+	n, _ = sr.led(n)
+	return n
+}
+
+// led is followed, with the last word of the reference.
+func (sr *schemaReader) led(n *node) (to *node, last string) {
+	for range maxReferences {
+		if !n.get("$ref").is(text) {
+			return n, last
+		}
+		if n, last = sr.resolve(n); n == nil {
+			break
+		}
+	}
 	return nil, ""
 }
 

@@ -43,15 +43,15 @@ func (sr *schemaReader) commonType(s *node) *use {
 		values = append(values, valuesIn(u.schema)...)
 		items = append(items, itemsOf(u.schema))
 	}
-	common := without(s, key, "type")
-	common.members = append(common.members, member{"type", s.at(key), &node{kind: text, text: kind, place: s.place}})
+	common := s.without(key, "type")
+	common.add("type", s.at(key), newText(s.place, kind))
 	switch {
 	case allListed:
-		common.members = append(common.members, member{"enum", s.at(key), &node{kind: list, place: s.place, items: values}})
+		common.add("enum", s.at(key), newList(s.place, values...))
 	default:
 		if kind == "array" && !slices.Contains(items, nil) {
-			either := &node{kind: object, place: s.place, members: []member{{"anyOf", s.at(key), &node{kind: list, place: s.place, items: items}}}}
-			common.members = append(common.members, member{"items", s.at(key), either})
+			either := newObject(s.place).add("anyOf", s.at(key), newList(s.place, items...))
+			common.add("items", s.at(key), either)
 		}
 		sr.report(s.at(key), rules.ImportKeyword, "the alternatives of %s are of one type, %s, with different constraints, which are left out", key, kind).
 			Hint = checkWherePublished

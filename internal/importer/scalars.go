@@ -36,10 +36,10 @@ func (tm *typeMaker) textType(s *node) typing {
 	case t.text == "bytes":
 		return tm.bytesType(s)
 	case s.str("pattern") == export.URLPattern && format == "url", t.text == "duration", t.text == "decimal" && s.str("format") != "decimal":
-		s = without(s, "pattern")
+		s = s.without("pattern")
 	}
 	if isEither(s, "ipv4", "ipv6") {
-		format, s = "ip", without(s, "anyOf")
+		format, s = "ip", s.without("anyOf")
 	}
 	tm.leftovers(s, "minLength", "format", "maxLength", "pattern")
 	if t.text != "string" {
@@ -61,7 +61,7 @@ func (tm *typeMaker) textType(s *node) typing {
 // named makes a named scalar of a definition, so that its name stays. A catalogue has none of times and bytes, and what
 // is no definition of its own, such as a property of one, has no name that others use.
 func (tm *typeMaker) named(u use, at spot, t typing) typing {
-	if u.def == nil || tm.parts[u.def] || tm.builtIn || t.text == "time" || t.text == "bytes" {
+	if u.def == nil || tm.isPart(u.def) || tm.builtIn || t.text == "time" || t.text == "bytes" {
 		return t
 	}
 	name := tm.declare(u, at, func(own use, name string) *yaml.Node {
@@ -168,7 +168,7 @@ func (tm *typeMaker) whole(s *node, keyword string, limit int) (int, bool) {
 	if v == nil {
 		return 0, false
 	}
-	if n, ok := rational(v); ok && n.IsInt() && n.Num().IsInt64() {
+	if n, ok := v.rational(); ok && n.IsInt() && n.Num().IsInt64() {
 		switch i := n.Num().Int64(); {
 		case i >= 0 && i <= int64(limit):
 			return int(i), true
@@ -178,19 +178,6 @@ func (tm *typeMaker) whole(s *node, keyword string, limit int) (int, bool) {
 	}
 	tm.report(s.at(keyword), rules.ImportConstraint, "%s is not a whole number from 0 to %d", keyword, limit)
 	return 0, false
-}
-
-// rational is the value of a number, unless that would take very much memory.
-func rational(n *node) (*big.Rat, bool) {
-	if !n.is(number) || len(n.text) > 400 {
-		return nil, false
-	}
-	if at := strings.IndexAny(n.text, "eE"); at >= 0 {
-		if exponent, err := strconv.Atoi(n.text[at+1:]); err != nil || exponent > 400 || exponent < -400 {
-			return nil, false
-		}
-	}
-	return new(big.Rat).SetString(n.text)
 }
 
 // An intFormat is a name for integers of some size.
@@ -224,8 +211,8 @@ func (tm *typeMaker) numberType(s *node, kind string) typing {
 		}
 		if size.kind == "int64" && format == "" && s.str("format") == "" && beyondInt64(s) {
 			size.kind = "uint64"
-			if most, _ := rational(s.get("maximum")); most != nil && most.Num().IsUint64() && most.Num().Uint64() == math.MaxUint64 {
-				s = without(s, "maximum")
+			if most, _ := s.get("maximum").rational(); most != nil && most.Num().IsUint64() && most.Num().Uint64() == math.MaxUint64 {
+				s = s.without("maximum")
 			}
 		}
 		t.text = size.kind
@@ -237,7 +224,7 @@ func (tm *typeMaker) numberType(s *node, kind string) typing {
 	}
 	t.more = append(t.more, tm.bound(s, t.text, "minimum", "exclusiveMinimum", "min", size.least)...)
 	t.more = append(t.more, tm.bound(s, t.text, "maximum", "exclusiveMaximum", "max", size.most)...)
-	if by, ok := rational(s.get("multipleOf")); s.get("multipleOf") != nil && !(ok && kind == "integer" && by.Cmp(big.NewRat(1, 1)) == 0) {
+	if by, ok := s.get("multipleOf").rational(); s.get("multipleOf") != nil && !(ok && kind == "integer" && by.Cmp(big.NewRat(1, 1)) == 0) {
 		tm.report(s.at("multipleOf"), rules.ImportConstraint, "multipleOf has no counterpart")
 	}
 	tm.leftovers(s, "minimum", "maximum", "format", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -248,8 +235,8 @@ func (tm *typeMaker) numberType(s *node, kind string) typing {
 func beyondInt64(s *node) bool {
 	values := valuesIn(s)
 	if most := s.get("maximum"); most != nil {
-		least, ok := rational(s.get("minimum"))
-		if above, hasAbove := rational(s.get("exclusiveMinimum")); hasAbove && above.Cmp(big.NewRat(-1, 1)) >= 0 {
+		least, ok := s.get("minimum").rational()
+		if above, hasAbove := s.get("exclusiveMinimum").rational(); hasAbove && above.Cmp(big.NewRat(-1, 1)) >= 0 {
 			least, ok = new(big.Rat), true
 		}
 		if !ok || least.Sign() < 0 {
@@ -259,7 +246,7 @@ func beyondInt64(s *node) bool {
 	}
 	beyond := false
 	for _, v := range values {
-		n, ok := rational(v)
+		n, ok := v.rational()
 		if !ok || n.Sign() < 0 || n.Cmp(new(big.Rat).SetInt(new(big.Int).SetUint64(math.MaxUint64))) > 0 {
 			return false
 		}
@@ -309,7 +296,7 @@ type limit struct {
 
 // limit reads a bound; of integers, the next one that is allowed.
 func (tm *typeMaker) limit(n *node, at diag.Place, kind string, open, least bool) (limit, bool) {
-	value, ok := rational(n)
+	value, ok := n.rational()
 	if !ok {
 		tm.report(at, rules.ImportConstraint, "the limit is not a number that a catalogue can express")
 		return limit{}, false

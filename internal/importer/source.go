@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -103,6 +106,78 @@ func (n *node) is(k kind) bool { return n != nil && n.kind == k }
 func (n *node) isTrue(name string) bool {
 	v := n.get(name)
 	return v.is(boolean) && v.text == "true"
+}
+
+func newText(at diag.Place, value string) *node { return &node{kind: text, text: value, place: at} }
+
+func newBoolean(at diag.Place, value bool) *node {
+	return &node{kind: boolean, text: strconv.FormatBool(value), place: at}
+}
+
+func newMember(name string, at diag.Place, value *node) member { return member{name, at, value} }
+
+func newList(at diag.Place, items ...*node) *node { return &node{kind: list, items: items, place: at} }
+
+func newObject(at diag.Place) *node { return &node{kind: object, place: at} }
+
+// add adds a member, whose name is at a place, and returns n.
+func (n *node) add(name string, at diag.Place, value *node) *node {
+	n.members = append(n.members, member{name, at, value})
+	return n
+}
+
+// set gives a member another value; nothing if there is no such member.
+func (n *node) set(name string, value *node) {
+	for i, m := range n.members {
+		if m.name == name {
+			n.members[i].value = value
+		}
+	}
+}
+
+// without is a copy of an object without some members.
+func (n *node) without(names ...string) *node {
+	rest := *n
+	rest.members = slices.DeleteFunc(slices.Clone(n.members), func(m member) bool { return slices.Contains(names, m.name) })
+	return &rest
+}
+
+// withoutText is a copy of a list without a text.
+func (n *node) withoutText(text string) *node {
+	rest := *n
+	rest.items = slices.DeleteFunc(slices.Clone(n.items), func(item *node) bool { return item.text == text })
+	return &rest
+}
+
+// rational is the value of a number, unless that would take very much memory.
+func (n *node) rational() (*big.Rat, bool) {
+	if !n.is(number) || len(n.text) > 400 {
+		return nil, false
+	}
+	if at := strings.IndexAny(n.text, "eE"); at >= 0 {
+		if exponent, err := strconv.Atoi(n.text[at+1:]); err != nil || exponent > 400 || exponent < -400 {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(n.text)
+}
+
+// isWhole tells an integer that has no point and no exponent.
+func (n *node) isWhole() bool {
+	return n.is(number) && !n.unsure && !strings.ContainsAny(n.text, ".eE")
+}
+
+// same compares two values, unless they are very large: aliases of YAML can make them so.
+func same(a, b *node) bool {
+	left := 10_000
+	var equal func(a, b *node) bool
+	equal = func(a, b *node) bool {
+		left--
+		return left > 0 && (a == b || a.kind == b.kind && a.text == b.text &&
+			slices.EqualFunc(a.items, b.items, equal) &&
+			slices.EqualFunc(a.members, b.members, func(x, y member) bool { return x.name == y.name && equal(x.value, y.value) }))
+	}
+	return equal(a, b)
 }
 
 // maxDepth is how deep values may be inside one another.

@@ -99,7 +99,7 @@ func (r *jsonReader) membersOf(n *node, depth int) error {
 			continue
 		}
 		seen[name] = true
-		n.members = append(n.members, member{name, at, value})
+		n.add(name, at, value)
 	}
 	r.token()
 	return nil

@@ -118,10 +118,10 @@ func (r *yamlReader) membersOf(n *node, y *yaml.Node, depth int) error {
 			continue
 		}
 		seen[name] = true
-		if m := (member{key.Value, at, value}); merges {
+		if m := (newMember(key.Value, at, value)); merges {
 			merge, before = &m, len(n.members)
 		} else {
-			n.members = append(n.members, m)
+			n.add(m.name, m.at, m.value)
 		}
 	}
 	if merge != nil {

@@ -49,19 +49,19 @@ func nameable(s *node) *node {
 	properties, required := s.get("properties"), s.get("required")
 	for _, p := range s.get("properties").properties() {
 		if catalog.CheckJSONName(p.name) != "" {
-			properties = without(properties, p.name)
+			properties = properties.without(p.name)
 			if required.is(list) {
-				required = withoutText(required, p.name)
+				required = required.withoutText(p.name)
 			}
 		}
 	}
 	if properties == s.get("properties") {
 		return s
 	}
-	own := without(s, "properties", "required")
-	own.members = append(own.members, member{"properties", s.at("properties"), properties})
+	own := s.without("properties", "required")
+	own.add("properties", s.at("properties"), properties)
 	if required.is(list) {
-		own.members = append(own.members, member{"required", s.at("required"), required})
+		own.add("required", s.at("required"), required)
 	}
 	return own
 }
@@ -86,7 +86,7 @@ func (tm *typeMaker) mapType(s *node, at spot) typing {
 	rest, patterned := valuesOfMap(s)
 	if patterned {
 		tm.report(s.at("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
-		s = without(s, "patternProperties")
+		s = s.without("patternProperties")
 	}
 	if rest.is(object) {
 		t = tm.element("map[string]", rest, at)
@@ -178,7 +178,7 @@ func (tm *typeMaker) field(t typing, name string, required bool) *yaml.Node {
 		kind += catalog.NullMark
 	}
 	f := mapping()
-	tm.say(f, u, saying{name: name, ofType: u.def != nil && tm.drafts[u.def] != nil})
+	tm.say(f, u, saying{name: name, ofType: tm.isType(u.def)})
 	if u.sensitive != nil {
 		tm.add(f, "sensitive", plain("true"), u.sensitive.place)
 	}
@@ -240,7 +240,7 @@ func (tm *typeMaker) say(m *yaml.Node, u use, about saying) {
 	if reason != "" {
 		tm.addText(m, "deprecated", reason, u.deprecated.place)
 	}
-	if len(u.examples) > 0 && !about.examples && !about.ofType && !tm.absorbed[u.schema] {
+	if len(u.examples) > 0 && !about.examples && !about.ofType && !tm.isAbsorbed(u.schema) {
 		tm.note(u.examples[0].place, "only events have examples in a catalogue")
 	}
 }

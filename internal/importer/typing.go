@@ -175,7 +175,7 @@ func kindsOf(s *node) []string {
 	if slices.Equal(kinds, []string{"integer", "number"}) {
 		return kinds[1:]
 	}
-	if (len(kinds) == 1 && kinds[0] == "number" || kinds == nil) && len(valuesIn(s)) > 0 && !slices.ContainsFunc(valuesIn(s), func(v *node) bool { return !isWhole(v) }) {
+	if (len(kinds) == 1 && kinds[0] == "number" || kinds == nil) && len(valuesIn(s)) > 0 && !slices.ContainsFunc(valuesIn(s), func(v *node) bool { return !v.isWhole() }) {
 		return []string{"integer"} // a float64 has no room for all of their digits
 	}
 	if kinds == nil {
@@ -190,9 +190,6 @@ func kindsOf(s *node) []string {
 	}
 	return kinds
 }
-
-// isWhole tells an integer that has no point and no exponent.
-func isWhole(v *node) bool { return v.is(number) && !v.unsure && !strings.ContainsAny(v.text, ".eE") }
 
 // kindsOfValues is the type of texts or numbers; none for others.
 func kindsOfValues(values []*node) []string {
@@ -295,7 +292,7 @@ func itemsOf(s *node) *node {
 	if !items.is(list) {
 		return s.get("items")
 	}
-	n, counted := rational(most)
+	n, counted := most.rational()
 	closed := others.is(boolean) && others.text == "false" || counted && n.Cmp(big.NewRat(int64(len(items.items)), 1)) <= 0
 	if !closed || len(items.items) == 0 || slices.ContainsFunc(items.items, func(one *node) bool { return !same(one, items.items[0]) }) {
 		return nil
@@ -352,6 +349,9 @@ func (tm *typeMaker) unsaid(u use, what string) {
 	}
 }
 
+// isType tells whether a type was made of a definition.
+func (tm *typeMaker) isType(def *node) bool { return tm.drafts[def] != nil }
+
 // declare returns the name of the type that is made of a schema, and makes it if
 // nobody has asked for it before.
 func (tm *typeMaker) declare(u use, at spot, build func(own use, name string) *yaml.Node) string {
@@ -363,13 +363,12 @@ func (tm *typeMaker) declare(u use, at spot, build func(own use, name string) *y
 	if draft := tm.drafts[key]; draft != nil {
 		return draft.name
 	}
-	draft := &typeDraft{name: tm.typeNames.unique(tm.nameFor(u, at)), at: key.place}
+	draft := tm.newType(tm.typeNames.unique(tm.nameFor(u, at)), key.place)
 	named := u.def != nil && u.name != draft.name && tm.takesSchemaName(u.name)
 	if u.def != nil && u.name != draft.name && !named {
 		tm.rename(aType, u.name, draft.name, key.place)
 	}
 	tm.drafts[key] = draft
-	tm.types = append(tm.types, draft)
 	inPlace, nested := tm.inPlace, tm.nested
 	tm.inPlace, tm.nested = 0, 0
 	draft.body = build(own, draft.name)
@@ -424,7 +423,7 @@ func (tm *typeMaker) custom(u use, at spot) (typing, bool) {
 	if goType == "" || path == "" {
 		return typing{}, false
 	}
-	wire := use{schema: without(u.schema, "x-go-type", "x-go-type-import")}
+	wire := use{schema: u.schema.without("x-go-type", "x-go-type-import")}
 	name := tm.declare(u, at, func(own use, _ string) *yaml.Node {
 		body := mapping()
 		own.title = nil // the same once more

@@ -114,15 +114,15 @@ func (sr *schemaReader) toldApart(s *node, key string, branches *node) (*variant
 // beside is the schema of the properties that all variants have; nil if there are none but the
 // key.
 func beside(s *node, key string) *node {
-	others := without(s, "properties", "oneOf", "anyOf", "discriminator")
+	others := s.without("properties", "oneOf", "anyOf", "discriminator")
 	others.members = slices.DeleteFunc(others.members, func(m member) bool { return m.name != "required" && m.name != "type" })
 	properties := s.get("properties")
-	if properties == nil || len(without(properties, key).members) == 0 {
+	if properties == nil || len(properties.without(key).members) == 0 {
 		return nil
 	}
-	others.members = append(others.members, member{"properties", s.at("properties"), without(properties, key)})
+	others.add("properties", s.at("properties"), properties.without(key))
 	if required := s.get("required"); required.is(list) {
-		setMember(others, "required", withoutText(required, key))
+		others.set("required", required.withoutText(key))
 	}
 	return others
 }
@@ -130,11 +130,9 @@ func beside(s *node, key string) *node {
 // addBeside adds properties that all variants have. The variant is a struct of its own then.
 func (sr *schemaReader) addBeside(v *variant, beside *node) {
 	own := v.struc.schema
-	if v.struc.def != nil {
-		sr.absorbed[v.struc.def] = true
-	}
-	parts := &node{kind: list, place: own.place, items: []*node{beside, own}}
-	v.struc.schema = sr.flattened(&node{kind: object, place: own.place, members: []member{{"allOf", own.place, parts}}})
+	sr.absorb(v.struc.def)
+	parts := newList(own.place, beside, own)
+	v.struc.schema = sr.flattened(newObject(own.place).add("allOf", own.place, parts))
 	v.struc.def = nil
 }
 
@@ -242,13 +240,6 @@ func (sr *schemaReader) tags(s *node, v *variant, branch *node, key string) (tag
 	return []string{v.struc.name}, tagged
 }
 
-// withoutText is a list without a text.
-func withoutText(n *node, text string) *node {
-	rest := *n
-	rest.items = slices.DeleteFunc(slices.Clone(n.items), func(item *node) bool { return item.text == text })
-	return &rest
-}
-
 // union is the body of a union.
 func (tm *typeMaker) union(u use, v *variants, name string) *yaml.Node {
 	body := mapping()
@@ -276,15 +267,13 @@ func (tm *typeMaker) variant(v variant, key, union string, used map[string]bool)
 			return textNode(t.text)
 		}
 	}
-	if v.struc.def != nil {
-		tm.absorbed[v.struc.def] = true
-	}
+	tm.absorb(v.struc.def)
 	s := v.struc.schema
 	if properties := s.get("properties"); properties != nil && v.tagged {
-		s = without(s, "properties")
-		s.members = append(s.members, member{"properties", v.at, without(properties, key)})
+		s = s.without("properties")
+		s.add("properties", v.at, properties.without(key))
 		if required := s.get("required"); required.is(list) {
-			setMember(s, "required", withoutText(required, key))
+			s.set("required", required.withoutText(key))
 		}
 	}
 	body := mapping()

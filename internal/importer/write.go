@@ -61,6 +61,9 @@ func (dr *draft) add(m *yaml.Node, key string, value *yaml.Node, at diag.Place) 
 	dr.places[set(m, key, value)] = at
 }
 
+// setPlace says what of the document an item was made of.
+func (dr *draft) setPlace(item *yaml.Node, at diag.Place) { dr.places[item] = at }
+
 // addText adds a text unless it is empty.
 func (dr *draft) addText(m *yaml.Node, key, value string, at diag.Place) {
 	if value != "" {
