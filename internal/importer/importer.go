@@ -10,6 +10,15 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/importer/draft"
+	"github.com/busgen/busgen/internal/importer/evidence"
+	"github.com/busgen/busgen/internal/importer/files"
+	"github.com/busgen/busgen/internal/importer/findings"
+	"github.com/busgen/busgen/internal/importer/names"
+	"github.com/busgen/busgen/internal/importer/payloads"
+	"github.com/busgen/busgen/internal/importer/schema"
+	"github.com/busgen/busgen/internal/importer/tree"
+	"github.com/busgen/busgen/internal/importer/types"
 )
 
 // Options are what a document does not say.
@@ -17,7 +26,7 @@ type Options struct {
 	Package string // of the generated code; made of the document's title, or events, if empty
 	Event   string // the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if empty
 	// Files are those that references may lead to; nil for none but the document itself.
-	Files *Files
+	Files *files.Folder
 	// Examples are payloads that a JSON Schema does not have itself. They are evidence, as its own examples are, but do
 	// not become examples of the catalogue.
 	Examples []Example
@@ -53,78 +62,78 @@ func (o Options) Check() error {
 // An importer is one import.
 type importer struct {
 	Options
-	*findingList
-	*fileSet
-	*schemaReader
-	*payloadFinder
-	*observer
-	*draft
-	*typeMaker
-	root       *node
-	given      []*node       // Options.Examples
-	references map[*node]int // how often a definition is referred to
-	most       int           // schemas that something is made of
-	eventNames names
+	*findings.List
+	files      *files.Set
+	schemas    *schema.Reader
+	payloads   *payloads.Finder
+	observer   *evidence.Observer
+	catalogue  *draft.Catalogue
+	types      *types.Maker
+	root       *tree.Node
+	given      []*tree.Node       // Options.Examples
+	references map[*tree.Node]int // how often a definition is referred to
+	most       int                // schemas that something is made of
+	eventNames names.Taken
 	wires      map[string]bool // the names of events on the wire
 }
 
 // run reads a document, and makes a catalogue with the function that finds its events. If examples do not keep to their
 // schemas it is done once more, with what they show.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
-	im := &importer{Options: o, findingList: &findingList{}}
-	im.fileSet = newFileSet(file, o.Files, im.findingList)
+	im := &importer{Options: o, List: &findings.List{}}
+	im.files = files.New(file, o.Files, im.List)
 	if !im.load(file, source) {
 		return im.result(nil)
 	}
-	read := len(im.all)
-	seen := newEvidence(im.most)
+	read := len(im.All)
+	seen := evidence.New(im.most)
 	for _, e := range o.Examples {
-		seen.left += len(e.Source)
+		seen.Left += len(e.Source)
 	}
 	im.begin(baseName(file), seen, false)
 	events(im)
-	if seen.any() {
-		im.rewind(read)
+	if seen.Any() {
+		im.Rewind(read)
 		im.begin(baseName(file), seen, true)
-		im.reportEvidence()
+		im.observer.ReportEvidence()
 		events(im)
 	}
-	return im.result(im.catalogue())
+	return im.result(im.catalogue.Bytes())
 }
 
 // begin makes what finds events and types. The evidence is known if it was found before.
-func (im *importer) begin(fallback string, seen *evidence, known bool) {
-	title := im.root.str("title")
+func (im *importer) begin(fallback string, seen *evidence.Evidence, known bool) {
+	title := im.root.Str("title")
 	if title == "" {
-		title = im.root.get("info").str("title")
+		title = im.root.Get("info").Str("title")
 	}
-	im.schemaReader = newSchemaReader(im.fileSet, im.most)
-	im.payloadFinder = newPayloadFinder(im.schemaReader)
-	im.observer = newObserver(im.schemaReader, seen, known)
-	im.draft = newDraft(im.findingList, packageName(im.Package, title), im.root.place, im.most)
-	im.typeMaker = newTypeMaker(im.observer, im.draft, fallback)
-	im.eventNames, im.wires = names{}, map[string]bool{}
+	im.schemas = schema.New(im.files, im.most)
+	im.payloads = payloads.New(im.schemas)
+	im.observer = evidence.NewObserver(im.schemas, seen, known)
+	im.catalogue = draft.New(im.List, packageName(im.Package, title), im.root.Place, im.most)
+	im.types = types.New(im.observer, im.catalogue, fallback)
+	im.eventNames, im.wires = names.Taken{}, map[string]bool{}
 }
 
 // load reads the document and the examples. It reports why there is nothing to import.
 func (im *importer) load(file string, source []byte) bool {
-	doc := im.fileSet.load(file, source)
-	if im.root = doc.root; im.root == nil {
-		im.report(doc.at, rules.ImportSyntax, "%s", doc.why)
+	doc := im.files.Load(file, source)
+	if im.root = doc.Root; im.root == nil {
+		im.Report(doc.At, rules.ImportSyntax, "%s", doc.Why)
 		return false
 	}
-	if !im.root.is(object) {
-		im.report(im.root.place, rules.ImportDocument, "the document is not an object")
+	if !im.root.Is(tree.Object) {
+		im.Report(im.root.Place, rules.ImportDocument, "the document is not an object")
 		return false
 	}
 	var parts int
-	im.references, parts = im.countReferences(im.root)
+	im.references, parts = im.files.CountReferences(im.root)
 	im.most = 1000 + 20*parts
 	for _, e := range im.Examples {
-		im.findingList.files = append(im.findingList.files, e.File)
-		n, err := readNodes(e.File, e.Source, im.report)
-		if wrong, ok := err.(*sourceError); ok {
-			im.report(wrong.at, rules.ImportSyntax, "%s", wrong.message)
+		im.List.Files = append(im.List.Files, e.File)
+		n, err := tree.Read(e.File, e.Source, im.Report)
+		if wrong, ok := err.(*tree.Error); ok {
+			im.Report(wrong.At, rules.ImportSyntax, "%s", wrong.Message)
 			return false
 		}
 		im.given = append(im.given, n)
@@ -134,14 +143,14 @@ func (im *importer) load(file string, source []byte) bool {
 
 // result is the catalogue or, without one, the reason why there is none.
 func (im *importer) result(catalogue []byte) *Result {
-	if catalogue == nil && !im.failed() {
-		im.report(im.root.place, rules.ImportDocument, "nothing in the document can become an event").
+	if catalogue == nil && !im.Failed() {
+		im.Report(im.root.Place, rules.ImportDocument, "nothing in the document can become an event").
 			Hint = "an event is an object with known properties: the schema itself, a definition that no other refers to, " +
 			"or the payload of a message"
 	}
-	im.noteNewNames()
-	r := &Result{Catalogue: catalogue, Findings: im.tidied()}
-	if keys := im.changedKeys(im.RenameKeys); catalogue != nil && keys != nil {
+	im.NoteNewNames()
+	r := &Result{Catalogue: catalogue, Findings: im.Tidied()}
+	if keys := im.ChangedKeys(im.RenameKeys); catalogue != nil && keys != nil {
 		r.Findings = slices.Insert(r.Findings, 0, keys)
 		if !im.RenameKeys {
 			r.Catalogue, r.KeysWouldChange = nil, true
@@ -161,7 +170,7 @@ func packageName(wanted, title string) string {
 }
 
 func packageWord(title string) string {
-	word := strings.ToLower(strings.Join(words(title), ""))
+	word := strings.ToLower(strings.Join(names.Words(title), ""))
 	if len(word) > 30 {
 		return ""
 	}
@@ -172,7 +181,7 @@ func packageWord(title string) string {
 // OrderPlaced/1.0.0.json.
 func baseName(file string) string {
 	name, _, _ := strings.Cut(filepath.Base(file), ".")
-	if folder := filepath.Base(filepath.Dir(file)); isVersion(name) && snake(folder) != "" {
+	if folder := filepath.Base(filepath.Dir(file)); isVersion(name) && names.Snake(folder) != "" {
 		return folder
 	}
 	return name
