@@ -37,7 +37,9 @@ func (im *importer) asyncAPI() {
 	}
 	r := newAsyncReader(im)
 	r.reserveNames()
-	im.catalogue.Limits = r.yamlOfLimits()
+	for _, m := range r.root.Get("x-busgen").Get("limits").Properties() {
+		r.catalogue.Add(r.catalogue.Limits, m.Name, r.catalogue.Value(m.Value), m.At)
+	}
 	switch major {
 	case "1":
 		r.topics1()
@@ -58,8 +60,8 @@ func (im *importer) asyncAPI() {
 			im.Note(schemas.Place, "the document has no message, so the schemas that no other refers to are the events")
 		}
 	}
-	im.catalogue.Patterns = r.patternSubscriptions()
-	im.catalogue.Headers, im.catalogue.Policies = r.yamlOfHeaders()
+	r.patternSubscriptions()
+	r.divideHeaders()
 	im.declareAll(schemas.Properties())
 	r.rest(components)
 }

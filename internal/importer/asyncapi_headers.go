@@ -73,7 +73,7 @@ func (r *asyncReader) headersOf(bodies *yaml.Node, headers *tree.Node, parts *in
 		required = append(required, name.Text)
 	}
 	for _, m := range s.Get("properties").Properties() {
-		if draft.Find(bodies, m.Name) >= 0 {
+		if draft.Get(bodies, m.Name) != nil {
 			continue
 		}
 		schema := r.schemas.Followed(m.Value)
@@ -132,13 +132,12 @@ func (r *asyncReader) headerType(s *tree.Node) string {
 	return ""
 }
 
-// yamlOfHeaders divides the headers into those that all events have, and policies for single events. Each is nil
-// if there are none.
-func (r *asyncReader) yamlOfHeaders() (general, policies *yaml.Node) {
+// divideHeaders divides the headers into those that all events have, and policies for single events.
+func (r *asyncReader) divideHeaders() {
 	if len(r.eventHeaders) == 0 {
-		return nil, nil
+		return
 	}
-	general, policies = draft.Mapping(), draft.Mapping()
+	general := r.catalogue.Headers
 	first := r.eventHeaders[0].bodies
 	for i := 0; i+1 < len(first.Content); i += 2 {
 		if len(r.eventHeaders) == len(r.catalogue.Events.Content)/2 &&
@@ -149,30 +148,23 @@ func (r *asyncReader) yamlOfHeaders() (general, policies *yaml.Node) {
 	for _, e := range r.eventHeaders {
 		own := draft.Mapping()
 		for i := 0; i+1 < len(e.bodies.Content); i += 2 {
-			if draft.Find(general, e.bodies.Content[i].Value) < 0 {
+			if draft.Get(general, e.bodies.Content[i].Value) == nil {
 				own.Content = append(own.Content, e.bodies.Content[i], e.bodies.Content[i+1])
 			}
 		}
 		if own.Content != nil {
 			policy := draft.Mapping()
 			r.catalogue.Add(policy, "headers", own, e.at)
-			r.catalogue.Add(policies, e.event, policy, e.at)
+			r.catalogue.Add(r.catalogue.Policies, e.event, policy, e.at)
 		}
 	}
-	if general.Content == nil {
-		general = nil
-	}
-	if policies.Content == nil {
-		policies = nil
-	}
-	return general, policies
 }
 
 // everyEventHas tells whether all events have a header with the same body.
 func (r *asyncReader) everyEventHas(name string, body *yaml.Node) bool {
 	for _, e := range r.eventHeaders {
-		i := draft.Find(e.bodies, name)
-		if i < 0 || !slices.EqualFunc(e.bodies.Content[i].Content, body.Content, func(a, b *yaml.Node) bool {
+		own := draft.Get(e.bodies, name)
+		if own == nil || !slices.EqualFunc(own.Content, body.Content, func(a, b *yaml.Node) bool {
 			return a.Value == b.Value
 		}) {
 			return false

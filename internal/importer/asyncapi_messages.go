@@ -178,7 +178,7 @@ func (r *asyncReader) describe(body *yaml.Node, u *schema.Use, n *tree.Node, exa
 		u.Title = title
 		u.Def = nil
 	}
-	if n.IsTrue("deprecated") && u.Deprecated == nil {
+	if n.Get("deprecated").IsTrue() && u.Deprecated == nil {
 		u.Deprecated = n.Get("deprecated")
 	}
 	r.doc(u, n)

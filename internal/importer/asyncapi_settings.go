@@ -64,12 +64,12 @@ func (r *asyncReader) settings(body *yaml.Node, settings *tree.Node, base map[st
 		}
 		at := body
 		for _, key := range path[:len(path)-1] {
-			i := draft.Find(at, key)
-			if i < 0 {
-				r.catalogue.Add(at, key, draft.Mapping(), m.At)
-				i = len(at.Content) - 1
+			inner := draft.Get(at, key)
+			if inner == nil {
+				inner = draft.Mapping()
+				r.catalogue.Add(at, key, inner, m.At)
 			}
-			if at = at.Content[i]; at.Kind != yaml.MappingNode {
+			if at = inner; at.Kind != yaml.MappingNode {
 				break
 			}
 		}
@@ -83,7 +83,7 @@ func (r *asyncReader) settings(body *yaml.Node, settings *tree.Node, base map[st
 func (r *asyncReader) schedulesOf(event string, list *tree.Node) {
 	for _, n := range list.Elements() {
 		name := n.Str("name")
-		if name == "" || draft.Find(r.catalogue.Schedules, name) >= 0 {
+		if name == "" || draft.Get(r.catalogue.Schedules, name) != nil {
 			r.Note(n.Place, "a schedule of %s has no name, or that of another schedule; it is left out", event)
 			continue
 		}
@@ -117,21 +117,8 @@ func (r *asyncReader) limitUses(n *tree.Node) *yaml.Node {
 	return uses
 }
 
-// yamlOfLimits returns the limits that the document declares, or nil for none.
-func (r *asyncReader) yamlOfLimits() *yaml.Node {
-	limits := draft.Mapping()
-	for _, m := range r.root.Get("x-busgen").Get("limits").Properties() {
-		r.catalogue.Add(limits, m.Name, r.catalogue.Value(m.Value), m.At)
-	}
-	if len(limits.Content) == 0 {
-		return nil
-	}
-	return limits
-}
-
-// patternSubscriptions returns the subscriptions for patterns, as busgen exports them, or nil for none.
-func (r *asyncReader) patternSubscriptions() *yaml.Node {
-	all := draft.Mapping()
+// patternSubscriptions adds the subscriptions for patterns, as busgen exports them.
+func (r *asyncReader) patternSubscriptions() {
 	for _, m := range r.root.Get("x-busgen").Get("subscriptions").Properties() {
 		pattern := m.Value.Get("pattern")
 		name := r.subscriptions.Unique(m.Name)
@@ -148,10 +135,6 @@ func (r *asyncReader) patternSubscriptions() *yaml.Node {
 		}
 		r.catalogue.AddText(body, "group", m.Value.Str("group"), m.Value.At("group"))
 		r.settings(body, m.Value.Get("settings"), map[string]string{})
-		r.catalogue.Add(all, name, body, m.At)
+		r.catalogue.Add(r.catalogue.Subscriptions, name, body, m.At)
 	}
-	if len(all.Content) == 0 {
-		return nil
-	}
-	return all
 }

@@ -24,7 +24,9 @@ import (
 // Options are what a document does not say.
 type Options struct {
 	Package string // of the generated code; made of the document's title, or events, if empty
-	Event   string // the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if empty
+	// Event is the name of the only event of a JSON Schema that is itself a payload; made of its title or file name if
+	// empty.
+	Event string
 	// Files are those that references may lead to; nil for none but the document itself.
 	Files *files.Folder
 	// Examples are payloads that a JSON Schema does not have itself. They are evidence, as its own examples are, but do
@@ -69,6 +71,7 @@ type importer struct {
 	observer   *evidence.Observer
 	catalogue  *draft.Catalogue
 	types      *types.Maker
+	name       string // of the file, for what has no other
 	root       *tree.Node
 	given      []*tree.Node       // Options.Examples
 	references map[*tree.Node]int // how often a definition is referred to
@@ -80,7 +83,7 @@ type importer struct {
 // run reads a document, and makes a catalogue with the function that finds its events. If examples do not keep to their
 // schemas it is done once more, with what they show.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {
-	im := &importer{Options: o, List: &findings.List{}}
+	im := &importer{Options: o, name: baseName(file), List: &findings.List{}}
 	im.files = files.New(file, o.Files, im.List)
 	if !im.load(file, source) {
 		return im.result(nil)
@@ -90,11 +93,11 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 	for _, e := range o.Examples {
 		seen.Left += len(e.Source)
 	}
-	im.begin(baseName(file), seen, false)
+	im.begin(seen, false)
 	events(im)
 	if seen.Any() {
 		im.Rewind(read)
-		im.begin(baseName(file), seen, true)
+		im.begin(seen, true)
 		im.observer.ReportEvidence()
 		events(im)
 	}
@@ -102,7 +105,7 @@ func run(file string, source []byte, o Options, events func(*importer)) *Result 
 }
 
 // begin makes what finds events and types. The evidence is known if it was found before.
-func (im *importer) begin(fallback string, seen *evidence.Evidence, known bool) {
+func (im *importer) begin(seen *evidence.Evidence, known bool) {
 	title := im.root.Str("title")
 	if title == "" {
 		title = im.root.Get("info").Str("title")
@@ -111,7 +114,7 @@ func (im *importer) begin(fallback string, seen *evidence.Evidence, known bool) 
 	im.payloads = payloads.New(im.schemas)
 	im.observer = evidence.NewObserver(im.schemas, seen, known)
 	im.catalogue = draft.New(im.List, packageName(im.Package, title), im.root.Place, im.most)
-	im.types = types.New(im.observer, im.catalogue, fallback)
+	im.types = types.New(im.observer, im.catalogue, im.name)
 	im.eventNames, im.wires = names.Taken{}, map[string]bool{}
 }
 

@@ -63,8 +63,8 @@ func (im *importer) definedEvents(defs []tree.Member) {
 	}
 }
 
-// localName is what a catalogue called the event that an export has put under a name; the name itself for
-// what somebody else wrote.
+// localName is what a catalogue called the event that an export has put under a name; the name itself in other
+// documents.
 func localName(n *tree.Node, name string) string {
 	if local := n.Get("x-busgen").Str("event"); glob.ValidName(local) == nil {
 		return local
@@ -84,7 +84,7 @@ func (im *importer) rootEvents() {
 		name = names.Event(names.Snake(im.root.Str("title")))
 	}
 	if name == "" {
-		name = im.types.Fallback
+		name = im.name
 	}
 	all := im.payloads.Of(im.root)
 	im.observeGiven(all)
@@ -140,8 +140,7 @@ func (im *importer) eventDefs(defs []tree.Member) (events []tree.Member) {
 	return events
 }
 
-// declareAll makes types of definitions that nobody has asked for, but not of those of which
-// something else was made.
+// declareAll makes types of definitions that no field uses, but not of those of which something else was made.
 func (im *importer) declareAll(defs []tree.Member) {
 	for _, d := range defs {
 		if im.schemas.IsAbsorbed(d.Value) || im.types.IsType(d.Value) {

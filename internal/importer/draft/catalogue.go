@@ -1,3 +1,5 @@
+// Package draft has a [Catalogue] that is being made, as YAML. It owns its sections, the names that fields have in
+// JSON, and what of the document each entry was made of.
 package draft
 
 import (
@@ -22,17 +24,12 @@ type Catalogue struct {
 	whole diag.Place // of the document
 	max   int        // parts that one value of the document may have
 
-	Events    *yaml.Node // name → event
-	Schedules *yaml.Node // name → schedule
-	Limits    *yaml.Node // name → limit; nil for none
-	Headers   *yaml.Node // name → header; nil for none
-	Policies  *yaml.Node // pattern → policy; nil for none
-	Patterns  *yaml.Node // name → subscription for patterns; nil for none
-	types     []*Type
-	keys      []fieldKey // all fields
+	// The sections: what is declared, by name. Empty ones are not written.
+	Events, Schedules, Limits, Headers, Policies, Subscriptions *yaml.Node
 
-	// places says what of the document a key or an item of the catalogue was made of.
-	places map[*yaml.Node]diag.Place
+	types  []*Type
+	keys   []fieldKey                // all fields
+	places map[*yaml.Node]diag.Place // what of the document a key or an item of the catalogue was made of
 }
 
 // A Type is an entry of types.
@@ -42,10 +39,12 @@ type Type struct {
 	Body *yaml.Node
 }
 
+// New returns a catalogue without entries. whole is the place of the document.
 func New(findings *findings.List, pkg string, whole diag.Place, max int) *Catalogue {
 	return &Catalogue{
 		List: findings, pkg: pkg, whole: whole, max: max,
-		Events: Mapping(), Schedules: Mapping(), places: map[*yaml.Node]diag.Place{},
+		Events: Mapping(), Schedules: Mapping(), Limits: Mapping(), Headers: Mapping(), Policies: Mapping(),
+		Subscriptions: Mapping(), places: map[*yaml.Node]diag.Place{},
 	}
 }
 
@@ -74,7 +73,7 @@ func (dr *Catalogue) Bytes() []byte {
 		for _, f := range findings {
 			m.repair(f)
 		}
-		if i := Find(root, "events"); i < 0 || len(root.Content[i].Content) == 0 {
+		if events := Get(root, "events"); events == nil || len(events.Content) == 0 {
 			return nil
 		}
 	}
@@ -89,32 +88,21 @@ func (dr *Catalogue) document() *yaml.Node {
 	Set(root, "version", Plain("1"))
 	Set(root, "package", Text(dr.pkg))
 	dr.nameInJSON(root)
-	if len(dr.types) > 0 {
-		slices.SortStableFunc(dr.types, func(a, b *Type) int { return dr.Compare(a.at, b.at) })
-		types := Mapping()
-		for _, t := range dr.types {
-			dr.Add(types, t.Name, t.Body, t.at)
+	types := Mapping()
+	slices.SortStableFunc(dr.types, func(a, b *Type) int { return dr.Compare(a.at, b.at) })
+	for _, t := range dr.types {
+		dr.Add(types, t.Name, t.Body, t.at)
+	}
+	for _, section := range []struct {
+		name    string
+		entries *yaml.Node
+	}{
+		{"types", types}, {"limits", dr.Limits}, {"headers", dr.Headers}, {"policies", dr.Policies}, {"events", dr.Events},
+		{"subscriptions", dr.Subscriptions}, {"groups", dr.lonelyGroups()}, {"schedules", dr.Schedules},
+	} {
+		if len(section.entries.Content) > 0 {
+			Set(root, section.name, section.entries)
 		}
-		Set(root, "types", types)
-	}
-	if dr.Limits != nil {
-		Set(root, "limits", dr.Limits)
-	}
-	if dr.Headers != nil {
-		Set(root, "headers", dr.Headers)
-	}
-	if dr.Policies != nil {
-		Set(root, "policies", dr.Policies)
-	}
-	Set(root, "events", dr.Events)
-	if dr.Patterns != nil {
-		Set(root, "subscriptions", dr.Patterns)
-	}
-	if groups := lonelyGroups(dr.Events, dr.Patterns); len(groups.Content) > 0 {
-		Set(root, "groups", groups)
-	}
-	if len(dr.Schedules.Content) > 0 {
-		Set(root, "schedules", dr.Schedules)
 	}
 	dr.nameKeys(root)
 	return root
@@ -127,13 +115,13 @@ const maxWidth = 100
 func (dr *Catalogue) formatted(root *yaml.Node) []byte {
 	checked := encode(root)
 	shorten(root)
-	for i := 1; i < len(root.Content); i += 2 {
-		for j := 1; j < len(root.Content[i].Content); j += 2 {
-			for _, part := range root.Content[i].Content[j].Content {
+	for name, section := range entries(root) {
+		for _, entry := range entries(*section) {
+			for _, part := range (*entry).Content {
 				compact(part, maxWidth-4)
 			}
-			if entry := root.Content[i].Content[j]; len(entry.Content) == 0 || root.Content[i-1].Value == "types" {
-				compact(entry, maxWidth-20)
+			if len((*entry).Content) == 0 || name == "types" {
+				compact(*entry, maxWidth-20)
 			}
 		}
 	}
@@ -146,79 +134,60 @@ func (dr *Catalogue) formatted(root *yaml.Node) []byte {
 
 // shorten writes { type: T } as T, which is left of a field when the rest was taken out.
 func shorten(root *yaml.Node) {
-	shortenHeaders(root)
-	if i := Find(root, "policies"); i > 0 {
-		for j := 1; j < len(root.Content[i].Content); j += 2 {
-			shortenHeaders(root.Content[i].Content[j])
+	short := func(in *yaml.Node) {
+		for _, body := range entries(in) {
+			shortenOne(body)
 		}
 	}
+	short(Get(root, "headers"))
+	for _, policy := range entries(Get(root, "policies")) {
+		short(Get(*policy, "headers"))
+	}
+	short(Get(root, "types"))
 	for _, section := range []string{"types", "events"} {
-		if i := Find(root, section); i > 0 {
-			for j := 1; j < len(root.Content[i].Content); j += 2 {
-				if body := root.Content[i].Content[j]; section == "types" && len(body.Content) == 2 &&
-					body.Content[0].Value == "type" {
-					root.Content[i].Content[j] = body.Content[1]
-				}
-				eachField(root.Content[i].Content[j], func(fields *yaml.Node, value int) {
-					if f := fields.Content[value]; len(f.Content) == 2 && f.Content[0].Value == "type" {
-						fields.Content[value] = f.Content[1]
-					}
-				})
-			}
+		for _, body := range entries(Get(root, section)) {
+			eachField(*body, shortenOne)
 		}
 	}
 }
 
-// shortenHeaders writes { type: T } as T in the headers of in.
-func shortenHeaders(in *yaml.Node) {
-	if i := Find(in, "headers"); i > 0 {
-		all := in.Content[i].Content
-		for j := 1; j < len(all); j += 2 {
-			if len(all[j].Content) == 2 && all[j].Content[0].Value == "type" {
-				all[j] = all[j].Content[1]
-			}
-		}
+func shortenOne(body **yaml.Node) {
+	if of := *body; len(of.Content) == 2 && of.Content[0].Value == "type" {
+		*body = of.Content[1]
 	}
 }
 
-// eachField visits the fields of the body of an event, a type or a field, the inner ones
-// first. What it visits is a mapping of fields, and the index of a value.
-func eachField(body *yaml.Node, visit func(fields *yaml.Node, value int)) {
-	for i := 0; i+1 < len(body.Content) && body.Kind == yaml.MappingNode; i += 2 {
-		inner := body.Content[i+1]
-		for j := 1; j < len(inner.Content); j += 2 {
-			switch body.Content[i].Value {
+// eachField visits the fields of the body of an event, a type or a field, the inner ones first.
+func eachField(body *yaml.Node, visit func(field **yaml.Node)) {
+	for key, in := range entries(body) {
+		for _, one := range entries(*in) {
+			switch key {
 			case "payload", "fields":
-				eachField(inner.Content[j], visit)
-				visit(inner, j)
+				eachField(*one, visit)
+				visit(one)
 			case "one_of":
-				eachField(inner.Content[j], visit)
+				eachField(*one, visit)
 			}
 		}
 	}
 }
 
 // lonelyGroups returns an entry for each group of one subscription, which a catalogue needs to have one.
-func lonelyGroups(events, patterns *yaml.Node) *yaml.Node {
+func (dr *Catalogue) lonelyGroups() *yaml.Node {
 	var names []string
 	members := map[string]int{}
 	count := func(subscriptions *yaml.Node) {
-		for j := 1; j < len(subscriptions.Content); j += 2 {
-			if at := Find(subscriptions.Content[j], "group"); at >= 0 {
-				name := subscriptions.Content[j].Content[at].Value
-				names = append(names, name)
-				members[name]++
+		for _, s := range entries(subscriptions) {
+			if group := Get(*s, "group"); group != nil {
+				names = append(names, group.Value)
+				members[group.Value]++
 			}
 		}
 	}
-	for i := 1; i < len(events.Content); i += 2 {
-		if at := Find(events.Content[i], "subscriptions"); at >= 0 {
-			count(events.Content[i].Content[at])
-		}
+	for _, event := range entries(dr.Events) {
+		count(Get(*event, "subscriptions"))
 	}
-	if patterns != nil {
-		count(patterns)
-	}
+	count(dr.Subscriptions)
 	groups := Mapping()
 	for _, name := range names {
 		if members[name] == 1 {

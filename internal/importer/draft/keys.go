@@ -56,15 +56,18 @@ func withJSON(body *yaml.Node, json string) *yaml.Node {
 		Set(long, "type", body)
 		body = long
 	}
-	at := max(0, Find(body, "type")+1)
+	at := 0
+	if i := slices.Index(body.Content, Get(body, "type")); i >= 0 {
+		at = i + 1
+	}
 	body.Content = slices.Insert(body.Content, at, Text("json"), Text(json))
 	return body
 }
 
 // anyJSON is the body of a field that takes any JSON under the name that it has.
 func anyJSON(body *yaml.Node) *yaml.Node {
-	if i := Find(body, "json"); i > 0 && body.Kind == yaml.MappingNode {
-		return withJSON(Text("json"), body.Content[i].Value)
+	if name := Get(body, "json"); name != nil {
+		return withJSON(Text("json"), name.Value)
 	}
 	return Text("json")
 }
@@ -74,8 +77,8 @@ func isAnyJSON(body *yaml.Node) bool {
 	if body.Kind == yaml.ScalarNode {
 		return body.Value == "json"
 	}
-	return len(body.Content) == 4 && Find(body, "json") > 0 && Find(body, "type") > 0 &&
-		body.Content[Find(body, "type")].Value == "json"
+	of := Get(body, "type")
+	return len(body.Content) == 4 && Get(body, "json") != nil && of != nil && of.Value == "json"
 }
 
 // localPath returns what the catalogue calls the field to which a path of names in JSON leads from the body of an
@@ -91,9 +94,9 @@ func (dr *Catalogue) localPath(root, body *yaml.Node, path string) string {
 const maxPath = 32
 
 func (dr *Catalogue) localNames(root, body *yaml.Node, path string, depth int) (string, bool) {
-	fields := inner(body, "payload")
+	fields := Get(body, "payload")
 	if fields == nil {
-		fields = inner(body, "fields")
+		fields = Get(body, "fields")
 	}
 	if fields == nil || depth > maxPath {
 		return "", false
@@ -112,10 +115,10 @@ func (dr *Catalogue) localNames(root, body *yaml.Node, path string, depth int) (
 		}
 		within := fields.Content[i+1]
 		kind := within.Value
-		if t := inner(within, "type"); t != nil {
+		if t := Get(within, "type"); t != nil {
 			kind = t.Value
 		}
-		if named := inner(inner(root, "types"), kind); named != nil {
+		if named := Get(Get(root, "types"), kind); named != nil {
 			within = named
 		}
 		if local, ok := dr.localNames(root, within, rest, depth+1); ok {
@@ -123,17 +126,6 @@ func (dr *Catalogue) localNames(root, body *yaml.Node, path string, depth int) (
 		}
 	}
 	return "", false
-}
-
-// inner is the value of a key of a mapping; nil if there is none.
-func inner(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	if i := Find(n, key); i > 0 {
-		return n.Content[i]
-	}
-	return nil
 }
 
 // nameKeys puts the names of the catalogue into partition_by, dedupe_by and the keys of limits, which documents
@@ -145,21 +137,18 @@ func (dr *Catalogue) nameKeys(root *yaml.Node) {
 		}
 	}
 	limits := func(event, settings *yaml.Node) {
-		if uses := inner(settings, "limits"); uses != nil {
+		if uses := Get(settings, "limits"); uses != nil {
 			for _, use := range uses.Content {
-				local(event, inner(use, "by"))
+				local(event, Get(use, "by"))
 			}
 		}
 	}
-	for i := 1; i < len(dr.Events.Content); i += 2 {
-		event := dr.Events.Content[i]
-		local(event, inner(event, "partition_by"))
-		local(event, inner(event, "dedupe_by"))
-		limits(event, event)
-		if all := inner(event, "subscriptions"); all != nil {
-			for _, s := range all.Content {
-				limits(event, s)
-			}
+	for _, event := range entries(dr.Events) {
+		local(*event, Get(*event, "partition_by"))
+		local(*event, Get(*event, "dedupe_by"))
+		limits(*event, *event)
+		for _, s := range entries(Get(*event, "subscriptions")) {
+			limits(*event, *s)
 		}
 	}
 }

@@ -31,6 +31,9 @@ type spotOf struct {
 // A step is an entry of a mapping, or an item of a list, which has no key.
 type step struct{ in, key, value *yaml.Node }
 
+// put puts another value where that of the step was.
+func (s step) put(value *yaml.Node) { s.in.Content[slices.Index(s.in.Content, s.value)] = value }
+
 // spots finds out where everything was written.
 func (m *repairer) spots(source []byte) {
 	var written yaml.Node
@@ -111,7 +114,7 @@ func (m *repairer) repair(f *diag.Finding) {
 		if m.isField(path[:i+1]) && !isAnyJSON(s.value) {
 			m.refuse(s, f, "the field takes any JSON")
 			m.gone[s.value] = true
-			s.in.Content[Find(s.in, s.key.Value)] = anyJSON(s.value)
+			s.put(anyJSON(s.value))
 			return
 		}
 	}
@@ -204,13 +207,13 @@ func (m *repairer) rename(path []step) bool {
 			Set(body, key, &inner)
 		}
 		m.gone[s.value] = true
-		own := Find(body, "go_name")
-		if own < 0 {
-			Set(body, "go_name", Text(catalog.GoName(s.key.Value)))
-			own = len(body.Content) - 1
+		own := Get(body, "go_name")
+		if own == nil {
+			own = Text(catalog.GoName(s.key.Value))
+			Set(body, "go_name", own)
 		}
-		body.Content[own].Value += "X"
-		return len(body.Content[own].Value) < 200
+		own.Value += "X"
+		return len(own.Value) < 200
 	}
 	return false
 }
@@ -222,7 +225,7 @@ func (m *repairer) detailed(s step) {
 		m.Add(values, item.Value, Flow(Mapping()), m.places[item])
 	}
 	m.gone[s.value] = true
-	s.in.Content[Find(s.in, s.key.Value)] = values
+	s.put(values)
 }
 
 // loosen takes out constraints of an event of which no example can be made up: patterns
@@ -244,15 +247,10 @@ func (m *repairer) loosen(event step, f *diag.Finding) bool {
 // typesOf are the bodies of the types that fields below n are of.
 func (m *repairer) typesOf(n *yaml.Node, seen map[string]bool) []*yaml.Node {
 	var all []*yaml.Node
-	i := Find(m.root, "types")
-	if i < 0 {
-		return nil
-	}
 	if n.Kind == yaml.ScalarNode {
 		name, _ := catalog.CutMark(n.Value[strings.LastIndexByte(n.Value, ']')+1:])
-		if j := Find(m.root.Content[i], name); j > 0 && !seen[name] {
+		if body := Get(Get(m.root, "types"), name); body != nil && !seen[name] {
 			seen[name] = true
-			body := m.root.Content[i].Content[j]
 			all = append(append(all, body), m.typesOf(body, seen)...)
 		}
 	}
@@ -272,8 +270,8 @@ func (m *repairer) strip(n *yaml.Node, keys []string, f *diag.Finding, found *bo
 			}
 		}
 	}
-	eachField(n, func(fields *yaml.Node, value int) { from(fields.Content[value]) })
-	if Find(n, "type") > 0 {
+	eachField(n, func(field **yaml.Node) { from(*field) })
+	if Get(n, "type") != nil {
 		from(n)
 	}
 }

@@ -3,6 +3,7 @@ package draft
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 
@@ -72,14 +73,25 @@ func (dr *Catalogue) AddText(m *yaml.Node, key, value string, at diag.Place) {
 	}
 }
 
-// Find returns the index of the value of a key; -1 if there is none.
-func Find(m *yaml.Node, key string) int {
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			return i + 1
+// entries are the keys of a mapping and where their values are; none of anything else.
+func entries(m *yaml.Node) iter.Seq2[string, **yaml.Node] {
+	return func(yield func(string, **yaml.Node) bool) {
+		if m == nil || m.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(m.Content) && yield(m.Content[i].Value, &m.Content[i+1]); i += 2 {
 		}
 	}
-	return -1
+}
+
+// Get returns the value of a key; nil if there is none.
+func Get(m *yaml.Node, key string) *yaml.Node {
+	for name, value := range entries(m) {
+		if name == key {
+			return *value
+		}
+	}
+	return nil
 }
 
 // Value is a value of the document as it stands; nil after a finding for one that aliases of

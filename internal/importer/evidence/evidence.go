@@ -1,3 +1,4 @@
+// Package evidence compares examples with their schemas.
 package evidence
 
 import (
@@ -23,14 +24,14 @@ import (
 // JSON Schema takes for a comment. An import that finds evidence is done once more, with it. A schema is known by where
 // it is written.
 type Evidence struct {
-	of   map[diag.Position]*shown
+	of   map[diag.Position]*Shown
 	all  []contradiction // in the order in which they were found
 	none bool            // some have null for a property that may be absent
 	Left int             // values that may still be looked at
 }
 
-// shown is what examples show of the values of one schema.
-type shown struct {
+// Shown is what examples show of the values of one schema.
+type Shown struct {
 	Loose  bool          // they do not keep to the format
 	None   *tree.Node    // the null that they have for a property that may be absent
 	Absent bool          // they do not have it at all
@@ -53,6 +54,7 @@ type Observer struct {
 	known   bool      // it is known already, from the first time that the document was imported
 }
 
+// NewObserver returns an observer that adds to what is seen or, if that is known, only tells it.
 func NewObserver(schemas *schema.Reader, seen *Evidence, known bool) *Observer {
 	return &Observer{schemas.List, schemas, seen, known}
 }
@@ -63,14 +65,15 @@ const maxExtra = 200
 // Any tells whether examples show anything.
 func (e *Evidence) Any() bool { return len(e.all) > 0 || e.none }
 
-func New(left int) *Evidence { return &Evidence{of: map[diag.Position]*shown{}, Left: left} }
+// New returns evidence to which left values may add.
+func New(left int) *Evidence { return &Evidence{of: map[diag.Position]*Shown{}, Left: left} }
 
 // ShownOf is what examples show of a schema. What it returns is not to be changed.
-func (ob *Observer) ShownOf(s *tree.Node) *shown {
+func (ob *Observer) ShownOf(s *tree.Node) *Shown {
 	if of := ob.seen.of[s.Place.Pos]; ob.known && of != nil {
 		return of
 	}
-	return &shown{}
+	return &Shown{}
 }
 
 // Observe compares an example with a schema.
@@ -96,9 +99,9 @@ func (ob *Observer) Observe(s, v *tree.Node) {
 	case n.Get("type") == nil && !v.Is(tree.Null) && kindName(v) != kinds[0] && kindName(v) != "" &&
 		!(kinds[0] == "number" && kindName(v) == "integer"):
 		ob.contradict(n, v, "of another type than the keywords of its schema are about; the field takes any JSON",
-			func(of *shown) *bool { return &of.Other })
+			func(of *Shown) *bool { return &of.Other })
 	case kinds[0] == "number" && v.Is(tree.Number) && !exact(v.Text):
-		ob.contradict(n, v, v.Text+", which a float64 rounds; the field takes any JSON", func(of *shown) *bool {
+		ob.contradict(n, v, v.Text+", which a float64 rounds; the field takes any JSON", func(of *Shown) *bool {
 			return &of.Large
 		})
 	case kinds[0] == "object" && v.Is(tree.Object):
@@ -109,13 +112,13 @@ func (ob *Observer) Observe(s, v *tree.Node) {
 		}
 	case kinds[0] == "string" && v.Is(tree.Text):
 		if why := unlike(n, v.Text); why != "" {
-			ob.contradict(n, v, why+"; the field takes any string", func(of *shown) *bool { return &of.Loose })
+			ob.contradict(n, v, why+"; the field takes any string", func(of *Shown) *bool { return &of.Loose })
 		}
 	case kinds[0] == "integer" && v.Is(tree.Number):
 		_, err := strconv.ParseInt(v.Text, 10, 64)
 		_, unsigned := strconv.ParseUint(v.Text, 10, 64)
 		if err != nil && (unsigned != nil || n.Str("format") != "uint64" && !schema.BeyondInt64(n)) {
-			ob.contradict(n, v, v.Text+", for which an int64 has no room; the field takes any JSON", func(of *shown) *bool {
+			ob.contradict(n, v, v.Text+", for which an int64 has no room; the field takes any JSON", func(of *Shown) *bool {
 				return &of.Large
 			})
 		}
@@ -154,17 +157,17 @@ func exact(text string) bool {
 }
 
 // shows returns what is known of a schema, to be changed.
-func (e *Evidence) shows(s *tree.Node) *shown {
+func (e *Evidence) shows(s *tree.Node) *Shown {
 	of := e.of[s.Place.Pos]
 	if of == nil {
-		of = &shown{}
+		of = &Shown{}
 		e.of[s.Place.Pos] = of
 	}
 	return of
 }
 
 // contradict remembers what an example shows, once for each schema.
-func (ob *Observer) contradict(s, v *tree.Node, what string, flag func(*shown) *bool) {
+func (ob *Observer) contradict(s, v *tree.Node, what string, flag func(*Shown) *bool) {
 	if set := flag(ob.seen.shows(s)); !*set {
 		*set = true
 		ob.seen.all = append(ob.seen.all, contradiction{v.Place, "the example is " + what})
@@ -206,7 +209,7 @@ func (ob *Observer) ObservePayload(u schema.Use, examples []*tree.Node) {
 func (ob *Observer) observeFields(u schema.Use, v *tree.Node, besides string) {
 	s := u.Schema
 	rest := s.Get("additionalProperties")
-	closed := rest.Is(tree.Boolean) && rest.Text == "false"
+	closed := rest.IsFalse()
 	for _, p := range s.Get("properties").Properties() {
 		if v.Get(p.Name) == nil {
 			ob.seen.shows(p.Value).Absent = true
@@ -226,7 +229,7 @@ func (ob *Observer) observeFields(u schema.Use, v *tree.Node, besides string) {
 	}
 }
 
-// matchesAny tells whether a name is one of those that patternProperties allow; it may be if nobody can tell.
+// matchesAny tells whether a name is one of those that patternProperties allow; it may be if a pattern cannot be read.
 func matchesAny(patterns *tree.Node, name string) bool {
 	return slices.ContainsFunc(patterns.Properties(), func(p tree.Member) bool {
 		pattern, err := regexp.Compile(p.Name)

@@ -1,3 +1,5 @@
+// Package files reads the files of an import and finds what references lead to. A [Set] owns the files, and the schemas
+// in them by their identifiers.
 package files
 
 import (
@@ -34,8 +36,8 @@ const (
 // folderScheme begins the base of a file: what a reference in it is relative to.
 const folderScheme = "folder:"
 
-// A document is a file of the import.
-type document struct {
+// A Document is a file of the import.
+type Document struct {
 	path string     // in the folder
 	base string     // of its references: its identifier, or else its path
 	Root *tree.Node // nil if it cannot be read
@@ -51,29 +53,30 @@ type Set struct {
 	*findings.List
 	folder   *Folder // nil for none but the document itself
 	main     string  // the path of the document that is imported
-	byPath   map[string]*document
+	byPath   map[string]*Document
 	size     int64
 	searched map[string]string // identifier → path, of all files in the folder; nil before it was searched
 
 	schemas map[string]*tree.Node    // by base, or by base#anchor
 	bases   map[*tree.Node]*location // what is around a $ref, by its text
-	found   map[foundAt]found
+	found   map[foundAt]Found
 }
 
+// New returns the files of an import; folder is nil for the document alone.
 func New(file string, folder *Folder, findings *findings.List) *Set {
 	main := filepath.Base(file)
 	if folder != nil {
 		main = folder.Path
 	}
 	return &Set{
-		List: findings, folder: folder, main: main, byPath: map[string]*document{},
-		schemas: map[string]*tree.Node{}, bases: map[*tree.Node]*location{}, found: map[foundAt]found{},
+		List: findings, folder: folder, main: main, byPath: map[string]*Document{},
+		schemas: map[string]*tree.Node{}, bases: map[*tree.Node]*location{}, found: map[foundAt]Found{},
 	}
 }
 
 // Load reads the document that is imported.
-func (set *Set) Load(file string, source []byte) *document {
-	doc := &document{path: set.main}
+func (set *Set) Load(file string, source []byte) *Document {
+	doc := &Document{path: set.main}
 	set.byPath[doc.path] = doc
 	set.size = int64(len(source))
 	set.read(doc, file, source)
@@ -81,11 +84,11 @@ func (set *Set) Load(file string, source []byte) *document {
 }
 
 // open reads a file of the folder, once.
-func (set *Set) open(name string) *document {
+func (set *Set) open(name string) *Document {
 	if doc := set.byPath[name]; doc != nil {
 		return doc
 	}
-	doc := &document{path: name}
+	doc := &Document{path: name}
 	set.byPath[name] = doc
 	if !fs.ValidPath(name) {
 		doc.outside, doc.Why = true, "it is outside of the folder "+set.folderName()
@@ -106,7 +109,7 @@ func (set *Set) open(name string) *document {
 }
 
 // read fills in a document.
-func (set *Set) read(doc *document, file string, source []byte) {
+func (set *Set) read(doc *Document, file string, source []byte) {
 	set.List.Files = append(set.List.Files, file)
 	root, err := tree.Read(file, source, set.Report)
 	if wrong, ok := err.(*tree.Error); ok {

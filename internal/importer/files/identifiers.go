@@ -24,8 +24,8 @@ type foundAt struct {
 	to string
 }
 
-// found is what is at a reference, or why there is nothing.
-type found struct {
+// Found is what is at a reference, or why there is nothing.
+type Found struct {
 	Schema    *tree.Node
 	Name      string
 	Part      bool // of a definition that does not give it its name
@@ -33,7 +33,7 @@ type found struct {
 }
 
 // identify finds the identifiers in a document.
-func (set *Set) identify(doc *document) {
+func (set *Set) identify(doc *Document) {
 	base := &location{folderScheme + doc.path, doc.path}
 	set.schemas[base.id] = doc.Root
 	// Until draft 4 an identifier is called id, which in other documents is something else.
@@ -146,7 +146,7 @@ func against(base, to string) string {
 }
 
 // LookUp returns what is at a reference.
-func (set *Set) LookUp(to *tree.Node) found {
+func (set *Set) LookUp(to *tree.Node) Found {
 	base := set.bases[to]
 	if base == nil {
 		base = &location{folderScheme + set.main, set.main}
@@ -160,7 +160,7 @@ func (set *Set) LookUp(to *tree.Node) found {
 	return f
 }
 
-func (set *Set) find(base location, to string) found {
+func (set *Set) find(base location, to string) Found {
 	reference, fragment, _ := strings.Cut(to, "#")
 	if plain, err := url.PathUnescape(fragment); err == nil {
 		fragment = plain
@@ -171,7 +171,7 @@ func (set *Set) find(base location, to string) found {
 		name = fileName(whole)
 	}
 	if at = set.schemas[whole]; at == nil {
-		var f found
+		var f Found
 		if at, whole, f = set.fileOf(base, reference, whole); at == nil {
 			return f
 		}
@@ -187,9 +187,9 @@ func (set *Set) find(base location, to string) found {
 		part = leadsToPart(fragment)
 	}
 	if at == nil {
-		return found{Why: "which does not exist"}
+		return Found{Why: "which does not exist"}
 	}
-	return found{Schema: at, Name: name, Part: part}
+	return Found{Schema: at, Name: name, Part: part}
 }
 
 // leadsToPart tells whether a JSON pointer leads to a part of a schema or of something else, such as
@@ -209,9 +209,9 @@ func leadsToPart(pointer string) bool {
 
 // fileOf returns the document that a reference leads to, with the base under which its anchors are. target is the
 // reference as seen from the identifier around it.
-func (set *Set) fileOf(base location, reference, target string) (at *tree.Node, whole string, no found) {
+func (set *Set) fileOf(base location, reference, target string) (at *tree.Node, whole string, no Found) {
 	if set.folder == nil {
-		return nil, "", found{Why: "which is not in this file",
+		return nil, "", Found{Why: "which is not in this file",
 			Hint: "bundle the document and what it refers to into one document first, and import that"}
 	}
 	var paths []string
@@ -241,12 +241,12 @@ func (set *Set) fileOf(base location, reference, target string) (at *tree.Node, 
 	for i, p := range paths {
 		doc := set.open(p)
 		if doc.Root != nil {
-			return doc.Root, doc.base, found{}
+			return doc.Root, doc.base, Found{}
 		}
 		if i > 0 || !relative {
 			continue
 		}
-		no = found{Why: "which cannot be read: " + doc.Why}
+		no = Found{Why: "which cannot be read: " + doc.Why}
 		if doc.At.Pos.IsKnown() {
 			no.Why = "which cannot be read: " + doc.At.Pos.String() + ": " + doc.Why
 		}
@@ -255,7 +255,7 @@ func (set *Set) fileOf(base location, reference, target string) (at *tree.Node, 
 		}
 	}
 	if no.Why == "" {
-		no = found{Why: "which no file in the folder " + set.folderName() +
+		no = Found{Why: "which no file in the folder " + set.folderName() +
 			" has as its $id; nothing is fetched from a network",
 			Hint: "save it in the folder, with that $id"}
 	}

@@ -1,3 +1,4 @@
+// Package findings has what an import finds: a [List] of findings, and of what has another name in the catalogue.
 package findings
 
 import (

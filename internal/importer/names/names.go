@@ -1,3 +1,4 @@
+// Package names makes names of a catalogue of those that a document has.
 package names
 
 import (

@@ -1,3 +1,4 @@
+// Package payloads finds the payloads that a schema describes: each becomes an event.
 package payloads
 
 import (
@@ -30,6 +31,7 @@ type Finder struct {
 	payloads map[*tree.Node]bool // what hasPayload has found
 }
 
+// New returns a finder of payloads.
 func New(schemas *schema.Reader) *Finder {
 	return &Finder{schemas.List, schemas, map[*tree.Node]bool{}}
 }
@@ -214,7 +216,8 @@ func shortenURLs(all []Alternative) {
 // One more is what they ask for if the property has none of these values.
 func (pf *Finder) taggedBranches(s *tree.Node) []Alternative {
 	key, all := "", []Alternative(nil)
-	var tags, others, otherwise []*tree.Node // values; conditions that are something else, and those about all other values
+	// Values; conditions that are something else, and those about all other values.
+	var tags, others, otherwise []*tree.Node
 	rest := s.Without("if", "then", "else", "title", "description", "$defs", "definitions")
 	rest.Sometimes = nil
 	for _, c := range slices.Concat(s.Sometimes, schema.IfOf(s)) {

@@ -171,7 +171,7 @@ func addAlternative(to *tree.Node, p tree.Member) {
 // isNever tells a schema that no value is of: the property must not be there.
 func isNever(s *tree.Node) bool {
 	not := s.Get("not")
-	return s.Is(tree.Boolean) && s.Text == "false" || not.Is(tree.Object) && len(not.Members) == 0
+	return s.IsFalse() || not.Is(tree.Object) && len(not.Members) == 0
 }
 
 // onlyType is the schema of the values that a condition asks for and of the others.

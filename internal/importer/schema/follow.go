@@ -1,3 +1,6 @@
+// Package schema says what a schema says, however it says it. A [Reader] owns what it has made of schemas on the way:
+// follow.go has references and null, allof.go parts that all hold, conditions.go parts that hold sometimes, kinds.go
+// the values, and variants.go what tells alternatives apart.
 package schema
 
 import (
@@ -42,12 +45,12 @@ type Reader struct {
 	parts       map[*tree.Node]bool       // what references lead to that is only a part of a definition
 }
 
+// New returns a reader of schemas in files, of which it may visit max.
 func New(files *files.Set, max int) *Reader {
 	return &Reader{
 		List: files.List, Files: files, max: max,
 		flat: map[*tree.Node]*tree.Node{}, derived: map[*tree.Node]*tree.Node{}, commons: map[*tree.Node]*Use{},
-		settlements: map[*tree.Node]*tree.Node{},
-		absorbed:    map[*tree.Node]bool{}, parts: map[*tree.Node]bool{},
+		settlements: map[*tree.Node]*tree.Node{}, absorbed: map[*tree.Node]bool{}, parts: map[*tree.Node]bool{},
 	}
 }
 
@@ -134,22 +137,21 @@ func (sr *Reader) Follow(s *tree.Node) Use {
 
 // annotate takes from a schema what it says about values without saying which there are.
 func (u *Use) annotate(s *tree.Node) {
-	take := func(to **tree.Node, name string, k tree.Kind) {
-		if v := s.Get(name); *to == nil && v.Is(k) {
+	take := func(to **tree.Node, name string) {
+		if v := s.Get(name); *to == nil && v.Is(tree.Text) {
 			*to = v
 		}
 	}
-	take(&u.Title, "title", tree.Text)
-	take(&u.Description, "description", tree.Text)
-	if s.IsTrue("deprecated") {
-		take(&u.Deprecated, "deprecated", tree.Boolean)
+	take(&u.Title, "title")
+	take(&u.Description, "description")
+	mark := func(to **tree.Node, name string) {
+		if v := s.Get(name); *to == nil && v.IsTrue() {
+			*to = v
+		}
 	}
-	if s.IsTrue(export.SensitiveKey) {
-		take(&u.Sensitive, export.SensitiveKey, tree.Boolean)
-	}
-	if s.IsTrue(export.PersonalKey) {
-		take(&u.Personal, export.PersonalKey, tree.Boolean)
-	}
+	mark(&u.Deprecated, "deprecated")
+	mark(&u.Sensitive, export.SensitiveKey)
+	mark(&u.Personal, export.PersonalKey)
 	if u.Fallback == nil {
 		u.Fallback = s.Get("default")
 	}
@@ -159,19 +161,9 @@ func (u *Use) annotate(s *tree.Node) {
 	if example := s.Get("example"); example != nil && u.Examples == nil {
 		u.Examples = []*tree.Node{example}
 	}
-	if types := s.Get("type"); types.Is(tree.List) && slices.ContainsFunc(types.Items, func(t *tree.Node) bool {
-		return t.Is(tree.Text) && t.Text == "null"
-	}) {
-		u.Nullable = true
-	}
-	if values := s.Get("enum"); values.Is(tree.List) && slices.ContainsFunc(values.Items, func(v *tree.Node) bool {
-		return v.Is(tree.Null)
-	}) {
-		u.Nullable = true
-	}
-	if s.IsTrue("nullable") || isNull(s) {
-		u.Nullable = true
-	}
+	isNullItself := func(v *tree.Node) bool { return v.Is(tree.Null) }
+	u.Nullable = u.Nullable || s.Get("nullable").IsTrue() || isNull(s) || s.Get("type").Lists("null") ||
+		slices.ContainsFunc(s.Get("enum").Elements(), isNullItself)
 }
 
 // saysNoMore tells whether a schema says nothing about values that what it refers to with a keyword does not say: it is
@@ -184,7 +176,7 @@ func saysNoMore(s *tree.Node, keyword string, to *tree.Node) bool {
 		case m.Name == "type":
 			return !m.Value.Is(tree.Text) || to.Str("type") != m.Value.Text
 		case m.Name == "additionalProperties":
-			return !(m.Value.Is(tree.Boolean) && m.Value.Text == "true" || m.Value.Is(tree.Object) && len(m.Value.Members) == 0)
+			return !(m.Value.IsTrue() || m.Value.Is(tree.Object) && len(m.Value.Members) == 0)
 		}
 		return true
 	})
@@ -201,20 +193,9 @@ func (sr *Reader) derivedFrom(s *tree.Node, make func() *tree.Node) *tree.Node {
 
 // inParts makes one part of a reference, and another of what is beside it.
 func inParts(s *tree.Node) *tree.Node {
-	reference := tree.NewObject(s.Place)
-	rest := tree.NewObject(s.Place)
-	for _, m := range s.Members {
-		if m.Name == "$ref" {
-			reference.Add(m.Name, m.At, m.Value)
-		} else {
-			rest.Add(m.Name, m.At, m.Value)
-		}
-	}
-	parts := tree.NewList(s.Place, reference)
-	if inner := rest.Get("allOf"); inner.Is(tree.List) {
-		parts.Items = append(parts.Items, inner.Items...)
-	}
-	return rest.Without("allOf").Add("allOf", s.Place, parts)
+	reference := tree.NewObject(s.Place).Add("$ref", s.At("$ref"), s.Get("$ref"))
+	parts := append([]*tree.Node{reference}, s.Get("allOf").Elements()...)
+	return s.Without("$ref", "allOf").Add("allOf", s.Place, tree.NewList(s.Place, parts...))
 }
 
 // withoutNull finds alternatives of which one is null, and returns the others. An only
@@ -247,9 +228,7 @@ func alternatives(s *tree.Node, key string, rest []*tree.Node) *tree.Node {
 	if len(rest) == 1 {
 		key, s = "allOf", s.Without(key)
 	}
-	changed := s.Without(key)
-	changed.Add(key, s.At(key), tree.NewList(s.Place, rest...))
-	return changed
+	return s.Without(key).Add(key, s.At(key), tree.NewList(s.Place, rest...))
 }
 
 // Resolve returns what a $ref refers to, or nil after a finding.

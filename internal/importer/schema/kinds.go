@@ -34,7 +34,7 @@ func IsJSONSchema(format string) bool {
 
 // A Value is one of an enum.
 type Value struct {
-	Json *tree.Node
+	JSON *tree.Node
 	Use  Use // what is said of it
 }
 
@@ -154,7 +154,7 @@ func IsStruct(u Use) bool {
 		return true
 	}
 	rest := s.Get("additionalProperties")
-	if s.Get("patternProperties") != nil || rest.Is(tree.Object) || rest.Is(tree.Boolean) && rest.Text == "true" {
+	if s.Get("patternProperties") != nil || rest.Is(tree.Object) || rest.IsTrue() {
 		return false
 	}
 	return u.Def != nil || rest.Is(tree.Boolean) || s.Get("properties") != nil
@@ -164,7 +164,7 @@ func IsStruct(u Use) bool {
 func ValuesOfMap(s *tree.Node) (rest *tree.Node, patterned bool) {
 	rest = s.Get("additionalProperties")
 	if patterns := s.Get("patternProperties").Properties(); (rest == nil ||
-		rest.Is(tree.Boolean) && rest.Text == "false") && len(patterns) == 1 {
+		rest.IsFalse()) && len(patterns) == 1 {
 		return patterns[0].Value, true
 	}
 	return rest, false
@@ -263,7 +263,7 @@ func ItemsOf(s *tree.Node) *tree.Node {
 		return s.Get("items")
 	}
 	n, counted := most.Rational()
-	closed := others.Is(tree.Boolean) && others.Text == "false" ||
+	closed := others.IsFalse() ||
 		counted && n.Cmp(big.NewRat(int64(len(items.Items)), 1)) <= 0
 	if !closed || len(items.Items) == 0 || slices.ContainsFunc(items.Items, func(one *tree.Node) bool {
 		return !tree.Same(one, items.Items[0])

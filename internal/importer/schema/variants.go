@@ -24,8 +24,8 @@ type Variant struct {
 	Tagged bool // it has the key among its properties
 }
 
-// A noUnion says why alternatives are no union.
-type noUnion struct {
+// A NoUnion says why alternatives are no union.
+type NoUnion struct {
 	Branches  *tree.Node
 	At        diag.Place
 	Why, Hint string
@@ -33,7 +33,7 @@ type noUnion struct {
 
 // FindVariants returns the variants of a schema, or why it has none; neither for a schema without
 // alternatives, and for anyOf whose alternatives may hold at once.
-func (sr *Reader) FindVariants(s *tree.Node) (*Variants, *noUnion) {
+func (sr *Reader) FindVariants(s *tree.Node) (*Variants, *NoUnion) {
 	key := "oneOf"
 	if s.Get(key) == nil {
 		key = "anyOf"
@@ -50,22 +50,22 @@ func (sr *Reader) FindVariants(s *tree.Node) (*Variants, *noUnion) {
 }
 
 // toldApart returns the variants that branches are, or why they are none.
-func (sr *Reader) toldApart(s *tree.Node, key string, branches *tree.Node) (*Variants, *noUnion) {
+func (sr *Reader) toldApart(s *tree.Node, key string, branches *tree.Node) (*Variants, *NoUnion) {
 	v := &Variants{At: s.At(key)}
 	for _, b := range branches.Items {
 		one, ok := sr.branch(b)
 		if !ok {
-			return nil, &noUnion{branches, b.Place, "a variant of " + key + " is not an object",
+			return nil, &NoUnion{branches, b.Place, "a variant of " + key + " is not an object",
 				"the variants of a union are structs"}
 		}
 		v.All = append(v.All, one)
 	}
 	if v.Key = sr.discriminator(s, v.All); v.Key == "" {
-		return nil, &noUnion{branches, v.At, "no property tells the variants of " + key + " apart",
+		return nil, &NoUnion{branches, v.At, "no property tells the variants of " + key + " apart",
 			"give each a required property with a const of its own, or name one with discriminator"}
 	}
 	if !mustHave(s, v) {
-		return nil, &noUnion{branches, v.At,
+		return nil, &NoUnion{branches, v.At,
 			findings.Quote(v.Key) + " tells the variants of " + key + " apart, but is not required", "require it"}
 	}
 	taken := names.Taken{}
@@ -76,7 +76,7 @@ func (sr *Reader) toldApart(s *tree.Node, key string, branches *tree.Node) (*Var
 		for _, tag := range tags {
 			one.Tag = tag
 			if !catalog.VariantName.MatchString(one.Tag) || taken[one.Tag] {
-				return nil, &noUnion{branches, one.At, findings.Quote(one.Tag) + " cannot be the name of a variant",
+				return nil, &NoUnion{branches, one.At, findings.Quote(one.Tag) + " cannot be the name of a variant",
 					"each variant needs a name of its own, of letters and digits with single -, _ or . between them"}
 			}
 			taken[one.Tag] = true
@@ -175,24 +175,18 @@ func (sr *Reader) Only(s *tree.Node, property string) string {
 		return ""
 	}
 	values, _ := Listed(sr.Look(p).Schema)
-	if len(values) != 1 || values[0].Json.Kind != tree.Text {
+	if len(values) != 1 || values[0].JSON.Kind != tree.Text {
 		return ""
 	}
-	return values[0].Json.Text
+	return values[0].JSON.Text
 }
 
 // mustHave tells whether all values of a union have the key that tells them apart.
 func mustHave(s *tree.Node, v *Variants) bool {
-	if s.Get("discriminator") != nil || requires(s, v.Key) {
+	if s.Get("discriminator") != nil || s.Get("required").Lists(v.Key) {
 		return true
 	}
-	return !slices.ContainsFunc(v.All, func(one Variant) bool { return !requires(one.Struct.Schema, v.Key) })
-}
-
-func requires(s *tree.Node, property string) bool {
-	return slices.ContainsFunc(s.Get("required").Elements(), func(r *tree.Node) bool {
-		return r.Is(tree.Text) && r.Text == property
-	})
+	return !slices.ContainsFunc(v.All, func(one Variant) bool { return !one.Struct.Schema.Get("required").Lists(v.Key) })
 }
 
 // tags are the values by which a variant is told, and whether the variant has the key among its own properties.
@@ -217,8 +211,8 @@ func (sr *Reader) tags(s *tree.Node, v *Variant, branch *tree.Node, key string) 
 	if p := v.Struct.Schema.Get("properties").Get(key); p != nil {
 		values, _ := Listed(sr.Look(p).Schema)
 		for _, one := range values {
-			if one.Json.Is(tree.Text) {
-				tags = append(tags, one.Json.Text)
+			if one.JSON.Is(tree.Text) {
+				tags = append(tags, one.JSON.Text)
 			}
 		}
 	}

@@ -1,3 +1,4 @@
+// Package tree reads JSON and YAML as one kind of [Node], each with its place in the document.
 package tree
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
+// A Kind is a type of JSON.
 type Kind int
 
 const (
@@ -20,8 +22,8 @@ const (
 	Null
 )
 
-// A Node is a value of the document, with its place. YAML aliases make one node
-// of what they stand for, so that a document never grows by being read.
+// A Node is a value of the document, with its place. YAML aliases make one node of what they stand for, so that a
+// document never grows by being read.
 type Node struct {
 	Kind    Kind
 	Text    string   // of a text; of a number and a truth value, as JSON writes it
@@ -33,10 +35,11 @@ type Node struct {
 	Sometimes []*Node // parts that hold for some values only
 	Either    bool    // it is what several alternatives say of one property
 
-	// unsure says that it is written as a number that readers of YAML take for different values. It is its text then.
+	// Unsure says that it is written as a number that readers of YAML take for different values. It is its text then.
 	Unsure bool
 }
 
+// A Member is a named value of an object.
 type Member struct {
 	Name  string
 	At    diag.Place
@@ -56,7 +59,7 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// Properties returns the members, and elements the items; there are none of nil.
+// Properties returns the members; there are none of nil.
 func (n *Node) Properties() []Member {
 	if n == nil {
 		return nil
@@ -64,6 +67,7 @@ func (n *Node) Properties() []Member {
 	return n.Members
 }
 
+// Elements returns the items; there are none of nil.
 func (n *Node) Elements() []*Node {
 	if n == nil {
 		return nil
@@ -83,7 +87,7 @@ func (n *Node) At(name string) diag.Place {
 
 // Str is the text of a member; empty if it has no text.
 func (n *Node) Str(name string) string {
-	if v := n.Get(name); v != nil && v.Kind == Text {
+	if v := n.Get(name); v.Is(Text) {
 		return v.Text
 	}
 	return ""
@@ -91,10 +95,12 @@ func (n *Node) Str(name string) string {
 
 func (n *Node) Is(k Kind) bool { return n != nil && n.Kind == k }
 
-// IsTrue tells whether a member is true.
-func (n *Node) IsTrue(name string) bool {
-	v := n.Get(name)
-	return v.Is(Boolean) && v.Text == "true"
+func (n *Node) IsTrue() bool  { return n.Is(Boolean) && n.Text == "true" }
+func (n *Node) IsFalse() bool { return n.Is(Boolean) && n.Text == "false" }
+
+// Lists tells whether a text is an item of a list.
+func (n *Node) Lists(word string) bool {
+	return slices.ContainsFunc(n.Elements(), func(item *Node) bool { return item.Is(Text) && item.Text == word })
 }
 
 func NewText(at diag.Place, value string) *Node { return &Node{Kind: Text, Text: value, Place: at} }

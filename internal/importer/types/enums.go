@@ -27,15 +27,15 @@ func (tm *Maker) valuesOf(s *tree.Node) ([]schema.Value, string) {
 	texts, numbers := 0, 0
 	for _, v := range values {
 		switch {
-		case v.Json.Unsure:
-		case v.Json.Kind == tree.Text:
+		case v.JSON.Unsure:
+		case v.JSON.Kind == tree.Text:
 			texts++
-		case v.Json.Kind == tree.Number && small(v.Json.Text):
+		case v.JSON.Kind == tree.Number && small(v.JSON.Text):
 			numbers++
 		}
-		if strings.ContainsFunc(v.Json.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if strings.ContainsFunc(v.JSON.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			tm.refused[s.Get(key)] = true
-			tm.Report(v.Json.Place, rules.ImportEnum,
+			tm.Report(v.JSON.Place, rules.ImportEnum,
 				"a value of an enum has no control characters; the field takes all values of its type")
 			return nil, ""
 		}
@@ -43,12 +43,12 @@ func (tm *Maker) valuesOf(s *tree.Node) ([]schema.Value, string) {
 	switch {
 	case texts == len(values), numbers == len(values):
 		return values, key
-	case key == "enum" && len(values) == 2 && values[0].Json.Kind == tree.Boolean && values[1].Json.Kind == tree.Boolean:
+	case key == "enum" && len(values) == 2 && values[0].JSON.Kind == tree.Boolean && values[1].JSON.Kind == tree.Boolean:
 		tm.refused[s.Get(key)] = true // it is bool
 		return nil, ""
-	case len(values) == 1 && values[0].Json.Kind == tree.Boolean:
+	case len(values) == 1 && values[0].JSON.Kind == tree.Boolean:
 		tm.refused[s.Get(key)] = true
-		tm.Report(s.At(key), rules.ImportEnum, "the only value is %s; the field takes true and false", values[0].Json.Text)
+		tm.Report(s.At(key), rules.ImportEnum, "the only value is %s; the field takes true and false", values[0].JSON.Text)
 		return nil, ""
 	}
 	tm.refused[s.Get(key)] = true
@@ -73,29 +73,29 @@ func (tm *Maker) enum(u schema.Use, values []schema.Value, key, name string) *ya
 	plainTexts := true
 	texts, goNames := names.Taken{}, names.Taken{}
 	for _, v := range values {
-		name := v.Json.Text
-		if v.Json.Kind == tree.Number && v.Use.Title != nil && v.Use.Title.Text != "" {
+		name := v.JSON.Text
+		if v.JSON.Kind == tree.Number && v.Use.Title != nil && v.Use.Title.Text != "" {
 			name = v.Use.Title.Text
 		}
 		name = texts.Unique(name)
 		one := draft.Mapping()
-		if v.Json.Kind == tree.Number {
-			tm.catalogue.Add(one, "number", draft.Plain(v.Json.Text), v.Json.Place)
+		if v.JSON.Kind == tree.Number {
+			tm.catalogue.Add(one, "number", draft.Plain(v.JSON.Text), v.JSON.Place)
 		}
 		if v.Use.Schema != nil {
 			tm.Say(one, v.Use, Saying{Name: name})
 		}
 		if own := ownConstant(name, goNames); own != "" {
-			tm.catalogue.Add(one, "go_name", draft.Text(own), v.Json.Place)
+			tm.catalogue.Add(one, "go_name", draft.Text(own), v.JSON.Place)
 		}
 		plainTexts = plainTexts && one.Content == nil
 		item := draft.Text(name)
-		tm.catalogue.SetPlace(item, v.Json.Place)
+		tm.catalogue.SetPlace(item, v.JSON.Place)
 		short.Content = append(short.Content, item)
 		if len(one.Content) == 2 && one.Content[0].Value == "number" {
 			one = one.Content[1]
 		}
-		tm.catalogue.Add(detailed, name, one, v.Json.Place)
+		tm.catalogue.Add(detailed, name, one, v.JSON.Place)
 	}
 	if plainTexts {
 		tm.catalogue.Add(body, "enum", short, u.Schema.At(key))

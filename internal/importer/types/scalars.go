@@ -33,8 +33,8 @@ const (
 )
 
 // textType is the type of a text.
-func (tm *Maker) textType(s *tree.Node) typing {
-	t := typing{scalar: true}
+func (tm *Maker) textType(s *tree.Node) Typing {
+	t := Typing{scalar: true}
 	var format string
 	switch t.Text, format = schema.TextKind(s); {
 	case t.Text == "bytes":
@@ -65,7 +65,7 @@ func (tm *Maker) textType(s *tree.Node) typing {
 
 // named makes a named scalar of a definition, so that its name stays. A catalogue has none of times and bytes, and what
 // is no definition of its own, such as a property of one, has no name that others use.
-func (tm *Maker) named(u schema.Use, at Spot, t typing) typing {
+func (tm *Maker) named(u schema.Use, at Spot, t Typing) Typing {
 	if u.Def == nil || tm.schemas.IsPart(u.Def) || tm.builtIn || t.Text == "time" || t.Text == "bytes" {
 		return t
 	}
@@ -81,11 +81,11 @@ func (tm *Maker) named(u schema.Use, at Spot, t typing) typing {
 		}
 		return body
 	})
-	return typing{Text: name, scalar: true}
+	return Typing{Text: name, scalar: true}
 }
 
 // unnamed is what make returns if it makes no named scalars, where a catalogue has built-in types only.
-func (tm *Maker) unnamed(make func() typing) typing {
+func (tm *Maker) unnamed(make func() Typing) Typing {
 	before := tm.builtIn
 	tm.builtIn = true
 	defer func() { tm.builtIn = before }()
@@ -136,8 +136,8 @@ func (tm *Maker) pattern(s *tree.Node) []entry {
 }
 
 // bytesType is bytes in base64, whose lengths are counted before they are encoded.
-func (tm *Maker) bytesType(s *tree.Node) typing {
-	t := typing{Text: "bytes"}
+func (tm *Maker) bytesType(s *tree.Node) Typing {
+	t := Typing{Text: "bytes"}
 	if n, ok := tm.whole(s, "minLength", limitLength); ok {
 		least := 0
 		if quads := (n + 3) / 4; quads > 0 {
@@ -186,8 +186,8 @@ func (tm *Maker) whole(s *tree.Node, keyword string, limit int) (int, bool) {
 var ranges = map[string]string{"int32 min": "-2147483648", "int32 max": "2147483647", "uint64 min": "0"}
 
 // numberType is the type of a number.
-func (tm *Maker) numberType(s *tree.Node, kind string) typing {
-	t := typing{Text: "float64", scalar: true}
+func (tm *Maker) numberType(s *tree.Node, kind string) Typing {
+	t := Typing{Text: "float64", scalar: true}
 	format := s.Str("format")
 	size := schema.IntFormat{Kind: "int64"}
 	if kind == "integer" {
@@ -227,7 +227,7 @@ func (tm *Maker) bound(s *tree.Node, kind, keyword, exclusive, key, usual string
 		}
 	}
 	if n := s.Get(keyword); n != nil {
-		add(n, s.At(keyword), s.IsTrue(exclusive)) // exclusive is true or false in draft 4
+		add(n, s.At(keyword), s.Get(exclusive).IsTrue()) // exclusive is true or false in draft 4
 	}
 	if n := s.Get(exclusive); n != nil && !n.Is(tree.Boolean) {
 		add(n, s.At(exclusive), true)

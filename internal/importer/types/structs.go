@@ -16,7 +16,7 @@ import (
 
 // withNull makes a field of which examples have null although it is optional one that keeps null, which would be absent
 // otherwise: any JSON, or one that is nullable and always there, if all of them have it.
-func (tm *Maker) withNull(p tree.Member, t typing, required bool, at Spot) (typing, bool) {
+func (tm *Maker) withNull(p tree.Member, t Typing, required bool, at Spot) (Typing, bool) {
 	of := tm.observer.ShownOf(p.Value)
 	switch {
 	case of.None == nil, required, !t.Use.Nullable, t.Text == "json":
@@ -26,7 +26,7 @@ func (tm *Maker) withNull(p tree.Member, t typing, required bool, at Spot) (typi
 		tm.Report(of.None.Place, rules.ImportExample,
 			"the example has null for %s, which others do not have at all; it takes any JSON", findings.Quote(p.Name)).
 			Hint = "give the field the type of its other values if null means the same as nothing"
-		return typing{Text: "json", Use: t.Use}, false
+		return Typing{Text: "json", Use: t.Use}, false
 	}
 	tm.Report(of.None.Place, rules.ImportExample,
 		"the example has null for %s, which is optional; it is nullable instead, and always in the JSON",
@@ -35,7 +35,7 @@ func (tm *Maker) withNull(p tree.Member, t typing, required bool, at Spot) (typi
 }
 
 // objectType is a struct, or a map if the properties are not known.
-func (tm *Maker) objectType(u schema.Use, at Spot) typing {
+func (tm *Maker) objectType(u schema.Use, at Spot) Typing {
 	s := u.Schema
 	if !schema.IsStruct(u) || schema.OnlySays(s, "type") || s.Get("propertyNames") != nil && s.Get("properties") == nil {
 		return tm.mapType(s, at)
@@ -50,14 +50,14 @@ func (tm *Maker) objectType(u schema.Use, at Spot) typing {
 		if len(named.Get("properties").Properties()) > 0 {
 			tm.declareStruct(u, at) // for the other properties
 		}
-		return typing{Text: "json"}
+		return Typing{Text: "json"}
 	}
 	if u.Def != nil || tm.inPlace >= maxInPlace || at.Field == "" {
-		return typing{Text: tm.declareStruct(u, at)}
+		return Typing{Text: tm.declareStruct(u, at)}
 	}
 	tm.inPlace++
 	defer func() { tm.inPlace-- }()
-	return typing{Text: "{}", Fields: tm.Fields(s, at.name())}
+	return Typing{Text: "{}", Fields: tm.Fields(s, at.name())}
 }
 
 func (tm *Maker) declareStruct(u schema.Use, at Spot) string {
@@ -92,8 +92,8 @@ func nameable(s *tree.Node) *tree.Node {
 }
 
 // mapType is a map to what additionalProperties are.
-func (tm *Maker) mapType(s *tree.Node, at Spot) typing {
-	t := typing{Text: "map[string]json"}
+func (tm *Maker) mapType(s *tree.Node, at Spot) Typing {
+	t := Typing{Text: "map[string]json"}
 	rest, patterned := schema.ValuesOfMap(s)
 	if patterned {
 		tm.Report(s.At("patternProperties"), rules.ImportConstraint, "the keys of a map have no constraints in a catalogue")
@@ -143,7 +143,7 @@ func (tm *Maker) Fields(s *tree.Node, goName string) *yaml.Node {
 		}
 	}
 	switch rest := s.Get("additionalProperties"); {
-	case rest.Is(tree.Boolean) && rest.Text == "false":
+	case rest.IsFalse():
 		tm.Note(s.At("additionalProperties"),
 			"payloads with other properties are not refused: unknown properties are ignored")
 	case rest == nil:
@@ -161,7 +161,7 @@ func (tm *Maker) Fields(s *tree.Node, goName string) *yaml.Node {
 
 func (tm *Maker) required(s *tree.Node) map[string]bool {
 	required := map[string]bool{}
-	if s.IsTrue("required") {
+	if s.Get("required").IsTrue() {
 		tm.Report(s.At("required"), rules.ImportKeyword, "required is a list of names since draft 4 of JSON Schema")
 	}
 	for _, r := range s.Get("required").Elements() {
@@ -174,7 +174,7 @@ func (tm *Maker) required(s *tree.Node) map[string]bool {
 
 // field is the value of a field: the text of its type, or a mapping with the type
 // and more.
-func (tm *Maker) field(t typing, name string, required bool) *yaml.Node {
+func (tm *Maker) field(t Typing, name string, required bool) *yaml.Node {
 	u := t.Use
 	kind := t.Text
 	switch {

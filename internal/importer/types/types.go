@@ -1,3 +1,4 @@
+// Package types makes the types of a catalogue of schemas. A [Maker] owns the names and definitions of types.
 package types
 
 import (
@@ -17,14 +18,42 @@ import (
 	"github.com/busgen/busgen/internal/importer/tree"
 )
 
+// A Maker makes the types of a catalogue of schemas.
+type Maker struct {
+	*findings.List
+	schemas   *schema.Reader
+	observer  *evidence.Observer
+	catalogue *draft.Catalogue
+	fallback  string // what a type is called that nothing gives a name to
+
+	typeNames   names.Taken
+	drafts      map[*tree.Node]*draft.Type // by definition, or by what was written in place
+	schemaNames map[string]bool            // what types and events say that schemas are called
+	expanding   map[*tree.Node]bool        // definitions that are being put where they are used
+	refused     map[*tree.Node]bool        // enums and unions that have a finding
+	kept        map[*tree.Node]bool        // schemas of any JSON of which keepTypes has made types
+	builtIn     bool                       // scalars have their built-in type here
+	inPlace     int                        // structs in place around the current field
+	nested      int                        // lists and maps around it
+}
+
+// New returns a maker that adds types to a catalogue.
+func New(examples *evidence.Observer, catalogue *draft.Catalogue, fallback string) *Maker {
+	return &Maker{
+		List: examples.List, schemas: examples.Schemas, observer: examples, catalogue: catalogue, fallback: fallback,
+		typeNames: names.Taken{}, drafts: map[*tree.Node]*draft.Type{}, schemaNames: map[string]bool{},
+		expanding: map[*tree.Node]bool{}, refused: map[*tree.Node]bool{}, kept: map[*tree.Node]bool{},
+	}
+}
+
 // Reserve keeps types from taking the Go names of an event.
 func (tm *Maker) Reserve(event string) {
 	goName := catalog.GoName(names.Event(event))
 	tm.typeNames[goName], tm.typeNames[goName+"Type"] = true, true
 }
 
-// A typing is what a field says of its values.
-type typing struct {
+// A Typing is what a field says of its values.
+type Typing struct {
 	Text   string     // of the type, without a ?
 	Fields *yaml.Node // of the struct in place that {} in the text stands for
 	more   []entry    // constraints
@@ -39,13 +68,13 @@ type entry struct {
 }
 
 // HasNil tells types whose Go value can be nil, and is null in JSON then.
-func (t typing) HasNil() bool {
+func (t Typing) HasNil() bool {
 	return strings.HasPrefix(t.Text, "[]") || strings.HasPrefix(t.Text, "map[") || t.Text == "bytes" || t.Text == "json"
 }
 
 // takesNull tells types of which null is a value in a catalogue, without a mark: those that can be nil in Go, unless
 // something must be in them.
-func (t typing) takesNull() bool {
+func (t Typing) takesNull() bool {
 	return t.HasNil() && !slices.ContainsFunc(t.more, func(c entry) bool {
 		return c.key == "min_items" || c.key == "min_length"
 	})
@@ -63,42 +92,15 @@ func (at Spot) name() string { return at.GoName + catalog.GoName(at.Field) }
 // of them becomes a declared type.
 const maxInPlace = 3
 
-// A Maker makes the types of a catalogue of schemas.
-type Maker struct {
-	*findings.List
-	schemas   *schema.Reader
-	observer  *evidence.Observer
-	catalogue *draft.Catalogue
-	Fallback  string // what a type is called that nothing gives a name to
-
-	typeNames   names.Taken
-	drafts      map[*tree.Node]*draft.Type // by definition, or by what was written in place
-	schemaNames map[string]bool            // what types and events say that schemas are called
-	expanding   map[*tree.Node]bool        // definitions that are being put where they are used
-	refused     map[*tree.Node]bool        // enums and unions that have a finding
-	kept        map[*tree.Node]bool        // schemas of any JSON of which keepTypes has made types
-	builtIn     bool                       // scalars have their built-in type here
-	inPlace     int                        // structs in place around the current field
-	nested      int                        // lists and maps around it
-}
-
-func New(examples *evidence.Observer, catalogue *draft.Catalogue, fallback string) *Maker {
-	return &Maker{
-		List: examples.List, schemas: examples.Schemas, observer: examples, catalogue: catalogue, Fallback: fallback,
-		typeNames: names.Taken{}, drafts: map[*tree.Node]*draft.Type{}, schemaNames: map[string]bool{},
-		expanding: map[*tree.Node]bool{}, refused: map[*tree.Node]bool{}, kept: map[*tree.Node]bool{},
-	}
-}
-
 // TypeOf returns the type of the values of a schema.
-func (tm *Maker) TypeOf(s *tree.Node, at Spot) typing {
+func (tm *Maker) TypeOf(s *tree.Node, at Spot) Typing {
 	u := tm.schemas.Look(s)
 	if left := tm.schemas.Visit(); left < 0 {
 		if left == -1 {
 			tm.Report(s.Place, rules.ImportReference,
 				"the document refers to its own parts too often; from here on, fields take any JSON")
 		}
-		return typing{Text: "json", Use: u}
+		return Typing{Text: "json", Use: u}
 	}
 	for _, e := range u.Examples {
 		tm.observer.Observe(s, e)
@@ -108,25 +110,25 @@ func (tm *Maker) TypeOf(s *tree.Node, at Spot) typing {
 	return t
 }
 
-func (tm *Maker) Shape(u schema.Use, at Spot) typing {
+func (tm *Maker) Shape(u schema.Use, at Spot) Typing {
 	s := u.Schema
 	if !s.Is(tree.Object) {
 		if !s.Is(tree.Boolean) || s.Text != "true" {
 			tm.Report(s.Place, rules.ImportType, "no value matches this schema")
 		}
-		return typing{Text: "json"}
+		return Typing{Text: "json"}
 	}
 	if u.Def != nil && tm.drafts[u.Def] == nil {
 		if tm.expanding[u.Def] {
 			tm.Report(s.Place, rules.ImportType, "%s contains itself and is not an object", findings.Quote(u.Name))
-			return typing{Text: "json"}
+			return Typing{Text: "json"}
 		}
 		tm.expanding[u.Def] = true
 		defer delete(tm.expanding, u.Def)
 	}
 	switch of := tm.observer.ShownOf(s); {
 	case of.Large, of.Other:
-		return typing{Text: "json"}
+		return Typing{Text: "json"}
 	case of.Loose:
 		s = loosened(s)
 		u.Schema = s
@@ -135,12 +137,12 @@ func (tm *Maker) Shape(u schema.Use, at Spot) typing {
 		return custom
 	}
 	if values, key := tm.valuesOf(s); values != nil {
-		return typing{Text: tm.declare(u, at, func(own schema.Use, name string) *yaml.Node {
+		return Typing{Text: tm.declare(u, at, func(own schema.Use, name string) *yaml.Node {
 			return tm.enum(own, values, key, name)
 		}), scalar: true}
 	}
 	if variants := tm.variantsOf(s); variants != nil {
-		return typing{Text: tm.declare(u, at, func(own schema.Use, name string) *yaml.Node {
+		return Typing{Text: tm.declare(u, at, func(own schema.Use, name string) *yaml.Node {
 			return tm.union(own, variants, name)
 		})}
 	}
@@ -155,11 +157,11 @@ func (tm *Maker) Shape(u schema.Use, at Spot) typing {
 		return tm.named(u, at, tm.numberType(s, kindOf))
 	case "boolean":
 		tm.leftovers(s)
-		return tm.named(u, at, typing{Text: "bool", scalar: true})
+		return tm.named(u, at, Typing{Text: "bool", scalar: true})
 	}
 	tm.leftovers(s)
 	tm.keepTypes(u, at)
-	return typing{Text: "json"}
+	return Typing{Text: "json"}
 }
 
 // kindOf is the JSON type of the values of a schema; empty if there are several.
@@ -205,8 +207,8 @@ var impliedNouns = map[string]string{"object": "objects only", "array": "lists o
 	"number": "numbers only"}
 
 // listType is a list of what items are.
-func (tm *Maker) listType(s *tree.Node, at Spot) typing {
-	t := typing{Text: "[]json"}
+func (tm *Maker) listType(s *tree.Node, at Spot) Typing {
+	t := Typing{Text: "[]json"}
 	items := schema.ItemsOf(s)
 	switch {
 	case items == nil && (s.Get("prefixItems") != nil || s.Get("items").Is(tree.List)):
@@ -221,7 +223,7 @@ func (tm *Maker) listType(s *tree.Node, at Spot) typing {
 	}
 	t.more = append(t.more, tm.count(s, "minItems", "min_items", limitItems)...)
 	t.more = append(t.more, tm.count(s, "maxItems", "max_items", limitItems)...)
-	if s.IsTrue("uniqueItems") {
+	if s.Get("uniqueItems").IsTrue() {
 		if !t.scalar || t.Text == "[]bytes" || t.Text == "[]time" {
 			tm.Report(s.At("uniqueItems"), rules.ImportConstraint, "uniqueItems has a counterpart only for lists of scalars")
 		} else {
@@ -234,13 +236,13 @@ func (tm *Maker) listType(s *tree.Node, at Spot) typing {
 }
 
 // element is a list or map of what a schema describes.
-func (tm *Maker) element(prefix string, s *tree.Node, at Spot) typing {
+func (tm *Maker) element(prefix string, s *tree.Node, at Spot) Typing {
 	tm.nested++
 	defer func() { tm.nested-- }()
 	if tm.nested > maxNesting {
 		tm.Report(s.Place, rules.ImportType, "lists and maps are nested more than %d deep; the field takes any JSON",
 			maxNesting)
-		return typing{Text: "json"}
+		return Typing{Text: "json"}
 	}
 	inner := tm.TypeOf(s, at)
 	more := tm.each(prefix, inner.more)
@@ -248,13 +250,13 @@ func (tm *Maker) element(prefix string, s *tree.Node, at Spot) typing {
 		tm.Report(inner.Use.Schema.Place, rules.ImportNull,
 			"the items of a list or map cannot be null in a catalogue; they take any JSON")
 		tm.keepType(s, at)
-		return typing{Text: prefix + "json"}
+		return Typing{Text: prefix + "json"}
 	}
 	if inner.Use.Def == nil {
 		tm.unsaid(inner.Use, "an item of a list or map")
 	}
 	// scalar tells whether the items are.
-	return typing{Text: prefix + inner.Text, Fields: inner.Fields, more: more,
+	return Typing{Text: prefix + inner.Text, Fields: inner.Fields, more: more,
 		scalar: inner.scalar && !strings.Contains(inner.Text, "[") || inner.Text == "time" || inner.Text == "bytes"}
 }
 
@@ -288,8 +290,7 @@ func (tm *Maker) unsaid(u schema.Use, what string) {
 // IsType tells whether a type was made of a definition.
 func (tm *Maker) IsType(def *tree.Node) bool { return tm.drafts[def] != nil }
 
-// declare returns the name of the type that is made of a schema, and makes it if
-// nobody has asked for it before.
+// declare returns the name of the type that is made of a schema, and makes it the first time.
 func (tm *Maker) declare(u schema.Use, at Spot, build func(own schema.Use, name string) *yaml.Node) string {
 	key, own := u.Schema, u
 	if u.Def != nil {
@@ -345,20 +346,20 @@ func (tm *Maker) nameFor(u schema.Use, at Spot) string {
 		len(u.Title.Text) <= names.MaxMade:
 		return u.Title.Text
 	case at.name() == "":
-		return names.Type(tm.Fallback)
+		return names.Type(tm.fallback)
 	}
 	return names.Type(at.name())
 }
 
 // custom is a Go type that the schema names in the way of oapi-codegen.
-func (tm *Maker) custom(u schema.Use, at Spot) (typing, bool) {
+func (tm *Maker) custom(u schema.Use, at Spot) (Typing, bool) {
 	goType, from := u.Schema.Str("x-go-type"), u.Schema.Get("x-go-type-import")
 	path := from.Str("path")
 	if from.Is(tree.Text) {
 		path = from.Text
 	}
 	if goType == "" || path == "" {
-		return typing{}, false
+		return Typing{}, false
 	}
 	wire := schema.Use{Schema: u.Schema.Without("x-go-type", "x-go-type-import")}
 	name := tm.declare(u, at, func(own schema.Use, _ string) *yaml.Node {
@@ -369,7 +370,7 @@ func (tm *Maker) custom(u schema.Use, at Spot) (typing, bool) {
 		tm.catalogue.Add(inner, "import", draft.Text(path), u.Schema.At("x-go-type-import"))
 		tm.catalogue.Add(inner, "type", draft.Text(goType[strings.LastIndexByte(goType, '.')+1:]), u.Schema.At("x-go-type"))
 		tm.catalogue.Add(body, "go", inner, u.Schema.At("x-go-type"))
-		t := tm.unnamed(func() typing { return tm.Shape(wire, at) })
+		t := tm.unnamed(func() Typing { return tm.Shape(wire, at) })
 		if t.Fields != nil || strings.ContainsFunc(t.Text[strings.LastIndexByte(t.Text, ']')+1:], func(r rune) bool {
 			return r >= 'A' && r <= 'Z'
 		}) {
@@ -378,5 +379,37 @@ func (tm *Maker) custom(u schema.Use, at Spot) (typing, bool) {
 		tm.catalogue.Add(body, "type", draft.Notation(t.Text), u.Schema.Place)
 		return body
 	})
-	return typing{Text: name}, true
+	return Typing{Text: name}, true
+}
+
+// ignored are keywords that change nothing, besides those that only say something.
+var ignored = []string{"readOnly", "writeOnly", "externalDocs", "xml", "contentMediaType", "contentSchema",
+	"additionalItems", "minContains", "maxContains", "$dynamicAnchor", "$recursiveAnchor"}
+
+// leftovers reports the keywords of a schema that are not known, of which the first says
+// what it is about: nothing is dropped without a word.
+func (tm *Maker) leftovers(s *tree.Node, known ...string) {
+	for _, m := range s.Members {
+		if slices.Contains(known, m.Name) || slices.Contains(schema.SayingKeywords, m.Name) || tm.refused[m.Value] {
+			continue
+		}
+		about := schema.AboutKind(m.Name)
+		if len(known) > 0 && about == schema.AboutKind(known[0]) {
+			about = ""
+		}
+		switch {
+		case m.Name == "type", m.Name == "enum", m.Name == "x-busgen":
+		case slices.Contains(ignored, m.Name):
+			tm.Note(m.At, "a catalogue has no place for %s", m.Name)
+		case strings.HasPrefix(m.Name, "x-"):
+			tm.Note(m.At, "a catalogue has no place for the extension %s", findings.Quote(m.Name))
+		case !schema.IsAssertion(m.Name):
+			tm.Note(m.At, "a catalogue has no place for %s, which is no keyword of JSON Schema", findings.Quote(m.Name))
+		case about != "":
+			tm.Note(m.At, "%s applies to values of another type and has no effect here", m.Name)
+		default:
+			tm.Report(m.At, rules.ImportKeyword, "%s has no counterpart in a catalogue", findings.Quote(m.Name)).
+				Hint = schema.KeywordHints[m.Name]
+		}
+	}
 }
