@@ -22,7 +22,8 @@ func answers(c *catalog.Catalogue) []jen.Code {
 //	// Answer<Event> calls handler for every <event.name> … and hands its results to those who ask …
 //	//
 //	// <doc of the result>
-//	func Answer<Event>(bus *runtime.Bus, name string, handler runtime.AnswerHandler[<Event>, <Result>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//	func Answer<Event>(bus *runtime.Bus, name string,
+//		handler runtime.AnswerHandler[<Event>, <Result>], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //		return runtime.AnswerFunc(bus, <Event>Type, name, handler, func(ctx context.Context, handler, e any) (any, error) {
 //			return handler.(runtime.AnswerHandler[<Event>, <Result>])(ctx, *e.(*runtime.Event[<Event>]))
 //		}, opts)
@@ -37,8 +38,10 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 	of, name := subscriptionParam(e)
 	params := subscribeParams(of, e.GoName)
 	params[2] = jen.Id("handler").Add(handler())
-	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
-		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).
+	return comment(function+" calls handler for every "+e.Name.V+
+		", as the subscription called name, and hands its results to the callers of "+
+		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc,
+		deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
 		Block(jen.Return(inRuntime("AnswerFunc").Call(
 			jen.Id("bus"), jen.Id(descriptorName(e)), name, jen.Id("handler"),
@@ -51,18 +54,21 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 //	// Request<Event> publishes one <event.name> and returns the first answer to it. …
 //	//
 //	// <doc of the result>
-//	func Request<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.PublishOption) (<Result>, error) {
+//	func Request<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>,
+//		opts ...runtime.PublishOption) (<Result>, error) {
 //		value, err := runtime.RequestPayload(ctx, bus, <Event>Type, &payload, (*<Result>)(nil), opts)
 //		answer, _ := value.(<Result>)
 //		return answer, err
 //	}
 func requestEvent(e *catalog.Event) *jen.Statement {
 	function := "Request" + e.GoName
-	return comment(function+" publishes one "+e.Name.V+" and returns the first answer to it. See [runtime.Request].", e.Result.Doc, deprecated(e.Deprecated)).
+	return comment(function+" publishes one "+e.Name.V+" and returns the first answer to it. See [runtime.Request].",
+		e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(publishParams(toBus(), "payload", jen.Id(e.GoName))...).
 		Params(goType(e.Result.Type), jen.Error()).
 		Block(
-			jen.List(jen.Id("value"), jen.Err()).Op(":=").Add(askCall("RequestPayload", e, jen.Parens(jen.Op("*").Add(goType(e.Result.Type))).Parens(jen.Nil()))),
+			jen.List(jen.Id("value"), jen.Err()).Op(":=").Add(askCall("RequestPayload", e,
+				jen.Parens(jen.Op("*").Add(goType(e.Result.Type))).Parens(jen.Nil()))),
 			jen.List(jen.Id("answer"), jen.Id("_")).Op(":=").Id("value").Assert(goType(e.Result.Type)),
 			jen.Return(jen.Id("answer"), jen.Err()),
 		)
@@ -71,7 +77,8 @@ func requestEvent(e *catalog.Event) *jen.Statement {
 // collectEvent emits
 //
 //	// Collect<Event> publishes one <event.name> and returns all answers to it. …
-//	func Collect<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>, opts ...runtime.CollectOption) ([]runtime.Answer[<Result>], error) {
+//	func Collect<Event>(ctx context.Context, bus *runtime.Bus, payload <Event>,
+//		opts ...runtime.CollectOption) ([]runtime.Answer[<Result>], error) {
 //		var answers []runtime.Answer[<Result>]
 //		err := runtime.CollectPayload(ctx, bus, <Event>Type, &payload, &answers, opts)
 //		return answers, err
@@ -81,7 +88,8 @@ func collectEvent(e *catalog.Event) *jen.Statement {
 	params := publishParams(toBus(), "payload", jen.Id(e.GoName))
 	params[3] = jen.Id("opts").Op("...").Add(inRuntime("CollectOption"))
 	answers := func() *jen.Statement { return jen.Index().Add(inRuntime("Answer")).Types(goType(e.Result.Type)) }
-	return comment(function+" publishes one "+e.Name.V+" and returns all answers to it. See [runtime.Collect].", deprecated(e.Deprecated)).
+	return comment(function+" publishes one "+e.Name.V+" and returns all answers to it. See [runtime.Collect].",
+		deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(answers(), jen.Error()).Block(
 		jen.Var().Id("answers").Add(answers()),
 		jen.Err().Op(":=").Add(askCall("CollectPayload", e, jen.Op("&").Id("answers"))),

@@ -56,7 +56,8 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	add(len(e.Schedules) > 0, "Schedules", func() *jen.Statement { return schedules(e) })
 	return comment(descriptorName(e)+" describes "+e.Name.V+" to the runtime.", upcastsWanted(e)).
 		Var().Id(descriptorName(e)).Op("=").Parens(jen.Op("*").Add(inRuntime("EventType")).Types(jen.Id(e.GoName))).
-		Parens(inRuntime("DescribeAs").Call(nilPointer(e.GoName), jen.Op("&").Add(inRuntime("Description")).Custom(linesInBraces, fields...)))
+		Parens(inRuntime("DescribeAs").Call(nilPointer(e.GoName),
+			jen.Op("&").Add(inRuntime("Description")).Custom(linesInBraces, fields...)))
 }
 
 // fieldPath returns the Go names of fields, with dots between them.

@@ -47,7 +47,8 @@ func withLimits(c *catalog.Catalogue) *jen.Statement {
 
 // limit emits
 //
-//	runtime.Limit{Name: Limit<Name>, Doc: "<doc>", AtOnce: <n>, Rate: <n>, Per: <duration>, Burst: <n>, Hold: runtime.HoldEvent, Wait: <duration>, Lax: true}
+//	runtime.Limit{Name: Limit<Name>, Doc: "<doc>", AtOnce: <n>, Rate: <n>, Per: <duration>, Burst: <n>,
+//		Hold: runtime.HoldEvent, Wait: <duration>, Lax: true}
 //
 // without what is not written.
 func limit(l *catalog.Limit) *jen.Statement {

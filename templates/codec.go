@@ -122,7 +122,8 @@ func readStruct(s shape) *jen.Statement {
 // or *<v> = <Type>(r.Int()) for an enum of integers. Enums are written without a method: see [wire.Encoder].
 func readEnum(t *catalog.Type) *jen.Statement {
 	if t.Integer {
-		return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
+		return readMethod(valueReceiver, t.GoName,
+			jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
 	}
 	args := append([]jen.Code{jen.Parens(jen.Op("*").String()).Call(jen.Id(valueReceiver))}, namesOf(t)...)
 	return readMethod(valueReceiver, t.GoName, jen.Id("r").Dot("Enum").Call(args...))
@@ -298,7 +299,8 @@ func readUnlike(receiver string, f *catalog.Field) jen.Code {
 // codecMethods has the methods of wire.Reader and wire.Writer for scalar types.
 var codecMethods = map[catalog.Kind]string{
 	catalog.String: "String", catalog.Bool: "Bool", catalog.Int: "Int", catalog.Int32: "Int32", catalog.Int64: "Int64",
-	catalog.Uint64: "Uint64", catalog.Float64: "Float64", catalog.Bytes: "Bytes", catalog.Time: "Time", catalog.UUID: "UUID",
+	catalog.Uint64: "Uint64", catalog.Float64: "Float64", catalog.Bytes: "Bytes", catalog.Time: "Time",
+	catalog.UUID: "UUID",
 	catalog.JSON: "JSON",
 }
 

@@ -54,7 +54,8 @@ func validateStruct(s shape) *jen.Statement {
 		jen.Defer().Id("d").Dot("Leave").Call(),
 	}
 	return method.Custom(oneLineBody, jen.Return(jen.Id(s.receiver).Dot("validate").Call(newDescent()))).Line().Line().
-		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard, body...)...)
+		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard,
+		body...)...)
 }
 
 // checkable reports whether some Go values of a type are invalid, or some of what is in a list or a map is against
@@ -202,7 +203,8 @@ func hasValidate(t *catalog.TypeRef) bool {
 	if t.Scalar == nil && t.Go != nil {
 		return false
 	}
-	return t.Scalar != nil || t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
+	return t.Scalar != nil || t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date ||
+		t.Kind == catalog.Decimal
 }
 
 // checkCollection emits the loop over a list or a map. One inside another
@@ -253,7 +255,7 @@ func loop(t *catalog.TypeRef, c catalog.Constraints, collection *jen.Statement, 
 }
 
 // checkEach emits the check of an item of a list, or a value of a map. If it has constraints, its problems are
-// collected apart, so that those who keep them cost no path:
+// collected apart, so that payloads without problems cost no path:
 //
 //	var inner checks.Problems
 //	<check of item, as if it were a field without a name>
