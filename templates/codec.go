@@ -190,7 +190,7 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	t, w, key := f.Type, jen.Id("w"), wireKey(f.Name.V)
 	switch {
-	case isEnum(t):
+	case t.IsEnum():
 		plain, method := plainEnum(t, value)
 		return []jen.Code{w.Dot(method+"Field").Call(key, plain)}
 	case writesItself(t), isPlanned(t), t.Go != nil:
@@ -209,11 +209,8 @@ func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	return []jen.Code{w.Dot(codecMethod(t)+"Field").Call(key, value)}
 }
 
-// isEnum reports whether t is an enum.
-func isEnum(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsEnum() }
-
 // writesItself reports whether the Go type has the method WriteJSON.
-func writesItself(t *catalog.TypeRef) bool { return hasJSONMethods(t) && !isEnum(t) }
+func writesItself(t *catalog.TypeRef) bool { return hasJSONMethods(t) && !t.IsEnum() }
 
 // hasCodecMethod reports whether one method of wire.Writer writes a value of t.
 func hasCodecMethod(t *catalog.TypeRef) bool {
@@ -315,7 +312,7 @@ var codecMethods = map[catalog.Kind]string{
 //	<value>.WriteJSON(w)
 //	wire.WriteStruct(w, <pointer to a value>)
 func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if isEnum(t) {
+	if t.IsEnum() {
 		plain, method := plainEnum(t, value)
 		return jen.Id("w").Dot(method).Call(plain)
 	}

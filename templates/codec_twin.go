@@ -19,14 +19,14 @@ func asItStands(t *catalog.TypeRef) bool {
 	case catalog.List:
 		return asItStands(t.Elem)
 	case catalog.Map:
-		return asItStands(t.Elem) && !isCustom(t.Elem)
+		return asItStands(t.Elem) && !t.Elem.IsCustom()
 	}
-	return !isUnion(t)
+	return !t.IsUnion()
 }
 
 // needsAddress reports whether encoding/json may have to call methods with pointer
 // receivers of t, and t is not addressable anyway as items of lists and pointers are.
-func needsAddress(t *catalog.TypeRef) bool { return isCustom(t) && !t.MayBeNil() }
+func needsAddress(t *catalog.TypeRef) bool { return t.IsCustom() && !t.MayBeNil() }
 
 // marshalAddressed emits
 //
@@ -65,7 +65,7 @@ func twinType(t *catalog.TypeRef) *jen.Statement {
 		return goType(t)
 	case t.Kind == catalog.List:
 		return jen.Index().Add(twinType(t.Elem))
-	case t.Kind == catalog.Map && isCustom(t.Elem):
+	case t.Kind == catalog.Map && t.Elem.IsCustom():
 		return jen.Map(jen.String()).Add(inWire("Custom")).Types(bareType(t.Elem))
 	case t.Kind == catalog.Map:
 		return jen.Map(jen.String()).Add(twinType(t.Elem))
@@ -128,7 +128,7 @@ func unmarshalTwin(s shape) *jen.Statement {
 //	wire.EachEntry(<map>, func(item <Union>) jsonOf<Union> { return <to twin> })
 //	wire.EachEntry(<map>, wire.NewCustom)
 func toTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if t.Kind == catalog.Named && isUnion(t) {
+	if t.IsUnion() {
 		return jen.Id(jsonName(t.Named.LocalName())).Values(value)
 	}
 	return eachTwin(t, value, inWire("NewCustom"), toTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) {
@@ -138,11 +138,11 @@ func toTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
 
 // fromTwin emits the opposite conversion.
 func fromTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if t.Kind == catalog.Named && isUnion(t) {
+	if t.IsUnion() {
 		return value.Clone().Dot("value")
 	}
 	custom := jen.Null()
-	if t.Kind == catalog.Map && isCustom(t.Elem) {
+	if t.Kind == catalog.Map && t.Elem.IsCustom() {
 		custom = inWire("Custom").Types(bareType(t.Elem)).Dot("Get")
 	}
 	return eachTwin(t, value, custom, fromTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) {
@@ -158,7 +158,7 @@ func eachTwin(t *catalog.TypeRef, value, custom *jen.Statement,
 	switch {
 	case asItStands(t):
 		return value
-	case t.Kind == catalog.Map && isCustom(t.Elem):
+	case t.Kind == catalog.Map && t.Elem.IsCustom():
 		return inWire("EachEntry").Call(value, custom)
 	}
 	function := map[catalog.Kind]string{catalog.List: "EachItem", catalog.Map: "EachEntry"}[t.Kind]

@@ -24,7 +24,7 @@ func hasNil(t *catalog.TypeRef) bool {
 	case catalog.Bytes, catalog.JSON, catalog.List, catalog.Map:
 		return true
 	}
-	return isUnion(t)
+	return t.IsUnion()
 }
 
 func bareType(t *catalog.TypeRef) *jen.Statement {
