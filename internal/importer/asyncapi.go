@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -155,27 +156,24 @@ func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at tree.Member, de
 	r.catalogue.Add(e.subscriptions, free, body, at.At)
 }
 
+// noPlace notes the members of n that are not known: a catalogue has no place for them.
+func (im *importer) noPlace(n *tree.Node, what string, known ...string) {
+	for _, m := range n.Properties() {
+		if !slices.Contains(known, m.Name) {
+			im.Note(m.At, "a catalogue has no place for %s of %s", m.Name, what)
+		}
+	}
+}
+
 // rest reports what no event and no type was made of.
 func (r *asyncReader) rest(components *tree.Node) {
-	for _, m := range r.root.Members {
-		switch m.Name {
-		case "asyncapi", "info", "channels", "topics", "operations", "components", "x-busgen":
-		case "defaultContentType":
-			if !strings.Contains(m.Value.Text, "json") {
-				r.Report(m.At, rules.ImportPayload, "the content is %s; that of an event is JSON", findings.Quote(m.Value.Text))
-			}
-		default:
-			r.Note(m.At, "a catalogue has no place for %s of the document", m.Name)
-		}
+	const contentType = "defaultContentType"
+	if of := r.root.Get(contentType); of != nil && !strings.Contains(of.Text, "json") {
+		r.Report(r.root.At(contentType), rules.ImportPayload, "the content is %s; that of an event is JSON",
+			findings.Quote(of.Text))
 	}
-	for _, m := range r.root.Get("info").Properties() {
-		if m.Name != "title" && m.Name != "version" {
-			r.Note(m.At, "a catalogue has no place for %s of info", m.Name)
-		}
-	}
-	for _, m := range components.Properties() {
-		if m.Name != "messages" && m.Name != "schemas" {
-			r.Note(m.At, "a catalogue has no place for %s of components", m.Name)
-		}
-	}
+	r.noPlace(r.root, "the document", "asyncapi", "info", "channels", "topics", "operations", "components", "x-busgen",
+		contentType)
+	r.noPlace(r.root.Get("info"), "info", "title", "version")
+	r.noPlace(components, "components", "messages", "schemas")
 }

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -158,9 +157,9 @@ func (r *asyncReader) result(body *yaml.Node, s *tree.Node) {
 
 // describe adds what is said of a message beside its payload.
 func (r *asyncReader) describe(body *yaml.Node, u *schema.Use, n *tree.Node, examples []*tree.Node) {
-	r.catalogue.AddText(body, "owner", n.Get("x-busgen").Str("owner"), n.At("x-busgen"))
-	r.catalogue.AddText(body, "partition_by", n.Get("x-busgen").Str("partition_by"), n.At("x-busgen"))
-	r.catalogue.AddText(body, "dedupe_by", n.Get("x-busgen").Str("dedupe_by"), n.At("x-busgen"))
+	for _, key := range []string{"owner", "partition_by", "dedupe_by"} {
+		r.catalogue.AddText(body, key, n.Get("x-busgen").Str(key), n.At("x-busgen"))
+	}
 	r.result(body, n.Get("x-busgen").Get("result"))
 	r.tags(body, n.Get("tags"))
 	for _, e := range examples {
@@ -175,20 +174,13 @@ func (r *asyncReader) describe(body *yaml.Node, u *schema.Use, n *tree.Node, exa
 		u.Title, u.Description, u.Deprecated = nil, nil, nil
 	}
 	if title := n.Get("title"); title.Is(tree.Text) {
-		u.Title = title
-		u.Def = nil
+		u.Title, u.Def = title, nil
 	}
 	if n.Get("deprecated").IsTrue() && u.Deprecated == nil {
 		u.Deprecated = n.Get("deprecated")
 	}
 	r.doc(u, n)
-	for _, m := range n.Members {
-		switch {
-		case slices.Contains(messageKeys, m.Name):
-		default:
-			r.Note(m.At, "a catalogue has no place for %s of a message", m.Name)
-		}
-	}
+	r.noPlace(n, "a message", messageKeys...)
 }
 
 // doc puts together what a message and its payload say.

@@ -127,11 +127,11 @@ func (r *asyncReader) patternSubscriptions() {
 		}
 		body := draft.Mapping()
 		r.catalogue.AddText(body, "doc", m.Value.Str("doc"), m.Value.At("doc"))
-		switch {
-		case pattern.Is(tree.List) && len(pattern.Items) == 1:
-			r.catalogue.Add(body, "pattern", r.catalogue.Value(pattern.Items[0]), pattern.Place)
-		case pattern != nil:
-			r.catalogue.Add(body, "pattern", r.catalogue.Value(pattern), pattern.Place)
+		if all := pattern.Elements(); len(all) == 1 {
+			pattern = all[0]
+		}
+		if pattern != nil {
+			r.catalogue.Add(body, "pattern", r.catalogue.Value(pattern), m.Value.Get("pattern").Place)
 		}
 		r.catalogue.AddText(body, "group", m.Value.Str("group"), m.Value.At("group"))
 		r.settings(body, m.Value.Get("settings"), map[string]string{})
