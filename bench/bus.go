@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/bench/events"
 	"github.com/busgen/busgen/runtime"
 )
@@ -44,7 +46,8 @@ func (b *bus) Shutdown(ctx context.Context) error {
 func neverStalled(stats runtime.Stats) (err error) {
 	for _, s := range stats.Subscriptions {
 		if s.Stalls > 0 {
-			err = errors.Join(err, fmt.Errorf("subscription %q has stalled %d times: events waited until the bus looked again by itself", s.Name, s.Stalls))
+			err = errors.Join(err, fmt.Errorf("subscription %q has stalled %d times: events waited until the bus looked "+
+				"again by itself", s.Name, s.Stalls))
 		}
 	}
 	return err
@@ -70,13 +73,15 @@ func (b *bus) subscribe(ctx context.Context, subscriptions int, batched bool, mo
 		}
 		var err error
 		if batched {
-			_, err = runtime.SubscribeBatch(b.Bus, events.OrderPlacedType, subscriptionName(i), func(_ context.Context, batch []runtime.Event[events.OrderPlaced]) error {
-				return handle(batch...)
-			}, runtime.WithBatch(128, time.Millisecond))
+			_, err = runtime.SubscribeBatch(b.Bus, events.OrderPlacedType, subscriptionName(i),
+				func(_ context.Context, batch []runtime.Event[events.OrderPlaced]) error {
+					return handle(batch...)
+				}, runtime.WithBatch(128, time.Millisecond))
 		} else if model != nil {
-			_, err = events.SubscribeOrderPlaced(b.Bus, subscriptionName(i), func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
-				return handle(e)
-			})
+			_, err = events.SubscribeOrderPlaced(b.Bus, subscriptionName(i),
+				func(_ context.Context, e runtime.Event[events.OrderPlaced]) error {
+					return handle(e)
+				})
 		} else {
 			err = b.handle(subscriptionName(i), func() error {
 				b.handled[i].Add(1)
@@ -116,7 +121,8 @@ func (b *bus) requireHandled(ctx context.Context, events int) error {
 
 // drain starts the bus with one subscription, and returns how long it takes until
 // the first and until the last of the waiting events is handled.
-func (b *bus) drain(ctx context.Context, events int, opts ...runtime.SubscribeOption) (first, last time.Duration, err error) {
+func (b *bus) drain(ctx context.Context, events int, opts ...runtime.SubscribeOption) (first, last time.Duration,
+	err error) {
 	var entered sync.Once
 	var firstAt time.Time
 	var handled atomic.Int64
@@ -150,4 +156,16 @@ func samples(n int) []events.OrderPlaced {
 		payloads[i] = sample
 	}
 	return payloads
+}
+
+//go:generate go tool busgen generate events.yaml --out events
+
+// sample is the payload that is published over and over.
+var sample = events.OrderPlaced{
+	OrderID:  uuid.MustParse("0198c5f2-7b1e-7c3a-9d4f-2a6b8c0d1e2f"),
+	Customer: "ada@example.com",
+	Currency: events.CurrencyEUR,
+	Total:    4299,
+	Lines:    []events.Line{{SKU: "TEA-GREEN-250", Quantity: 2}},
+	PlacedAt: time.Date(2026, 3, 14, 15, 9, 26, 535_897_000, time.UTC),
 }

@@ -34,11 +34,14 @@ var cases = []benchCase{
 		endToEnd(1)},
 	{"e2e-10", "128 publishers until ten subscriptions have handled everything; limit: 128 rows per commit",
 		endToEnd(10)},
-	{"e2e-batch", "one publisher of batches of 1000 until all is written to a table, in transactions of 128; limit: in transactions of 1",
+	{"e2e-batch", "one publisher of batches of 1000 until all is written to a table, in transactions of 128; limit: in " +
+		"transactions of 1",
 		batched(batches(1000).written())},
-	{"e2e-batch-idle", "128 publishers until one handler of batches, which does nothing, has handled everything; limit: e2e-1",
+	{"e2e-batch-idle", "128 publishers until one handler of batches, which does nothing, has handled everything; " +
+		"limit: e2e-1",
 		batched(publishers(128).handledBy(1))},
-	{"e2e-batch-pages", "one publisher of batches of 1000 until one handler of batches, which does nothing, has handled everything; limit: e2e-1",
+	{"e2e-batch-pages", "one publisher of batches of 1000 until one handler of batches, which does nothing, has " +
+		"handled everything; limit: e2e-1",
 		batchedThroughout},
 	{"tx-1", "one caller of Tx, with an insert, an update and an event each; limit: a transaction of database/sql each",
 		transactions(1, 20*time.Millisecond)},

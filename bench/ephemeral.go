@@ -75,13 +75,14 @@ func comings(ctx context.Context, s *setting) (r result, err error) {
 func (b *bus) comeFor(ctx context.Context, publish func() error) (took time.Duration, err error) {
 	got := make(chan struct{}, 1)
 	began := time.Now()
-	live, err := events.SubscribeOrderPlaced(b.Bus, "live", func(context.Context, busruntime.Event[events.OrderPlaced]) error {
-		select {
-		case got <- struct{}{}:
-		default:
-		}
-		return nil
-	}, busruntime.Ephemeral())
+	live, err := events.SubscribeOrderPlaced(b.Bus, "live",
+		func(context.Context, busruntime.Event[events.OrderPlaced]) error {
+			select {
+			case got <- struct{}{}:
+			default:
+			}
+			return nil
+		}, busruntime.Ephemeral())
 	took = time.Since(began)
 	if err != nil {
 		return 0, err

@@ -40,8 +40,9 @@ type dimension struct {
 var dimensions = []dimension{
 	{name: "events", doc: "events that were handled", sizes: []int{100_000, 1_000_000, 10_000_000},
 		grow: growEvents, handles: true, prunes: agedEvents},
-	{name: "backlog", doc: "events that wait for a subscription without a handler", sizes: []int{10_000, 100_000, 1_000_000},
-		grow: growBacklog},
+	{name: "backlog", doc: "events that wait for a subscription without a handler",
+		sizes: []int{10_000, 100_000, 1_000_000},
+		grow:  growBacklog},
 	{name: "subscriptions", doc: "subscriptions to another event type", sizes: []int{10, 100, 1000}, anew: true,
 		grow: growNothing, others: itself, prunes: agedEvents},
 	{name: "fan-out", doc: "subscriptions to the event type that is published", sizes: []int{10, 100, 1000}, anew: true,
@@ -50,7 +51,8 @@ var dimensions = []dimension{
 		grow: growNothing, types: itself},
 	{name: "retries", doc: "events that wait for a retry in an hour", sizes: []int{1000, 10_000, 100_000}, anew: true,
 		grow: growRetries, handles: true},
-	{name: "dead-letters", doc: "dead letters, a month old, with ten causes", sizes: []int{10_000, 100_000, 1_000_000}, anew: true,
+	{name: "dead-letters", doc: "dead letters, a month old, with ten causes", sizes: []int{10_000, 100_000, 1_000_000},
+		anew: true,
 		grow: growDeadLetters, handles: true, prunes: agedEvents},
 }
 
@@ -97,7 +99,8 @@ func exponent(sizes []int, took []time.Duration) float64 {
 
 // measureGrowth measures the dimensions whose names match pattern. A short run does not wait for
 // a prune.
-func measureGrowth(ctx context.Context, pattern *regexp.Regexp, events int, isShort bool, folder string, r growthReport) error {
+func measureGrowth(ctx context.Context, pattern *regexp.Regexp, events int, isShort bool, folder string,
+	r growthReport) error {
 	root, err := os.MkdirTemp(folder, "busgen-bench-")
 	if err != nil {
 		return fmt.Errorf("no folder for the event logs: %w", err)
@@ -149,7 +152,8 @@ func (d dimension) measure(ctx context.Context, folder string, events int) (g gr
 }
 
 // runGrowth measures growth as the command line says.
-func runGrowth(ctx context.Context, pattern string, events int, isShort, asJSON bool, folder string, w io.Writer) error {
+func runGrowth(ctx context.Context, pattern string, events int, isShort, asJSON bool, folder string,
+	w io.Writer) error {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
 		return err

@@ -123,7 +123,8 @@ func multiply(ctx context.Context, path string, copies, settled int) (err error)
 		})
 		if err == nil {
 			err = l.conn.Exec(fmt.Sprintf(
-				"INSERT INTO %s (%s) SELECT %s FROM busgen_log l CROSS JOIN (SELECT * FROM %s LIMIT 1) d WHERE l.seq > d.seq + 1 AND l.seq <= d.seq + 1 + %d",
+				"INSERT INTO %s (%s) SELECT %s FROM busgen_log l CROSS JOIN (SELECT * FROM %s LIMIT 1) d WHERE l.seq > d.seq + "+
+					"1 AND l.seq <= d.seq + 1 + %d",
 				table, strings.Join(columns, ", "), strings.Join(values, ", "), table, copies))
 		}
 		if err != nil {

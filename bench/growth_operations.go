@@ -61,7 +61,8 @@ type measured struct {
 // operate measures all operations on a file.
 func (d dimension) operate(ctx context.Context, path string, size int) (took map[string]time.Duration, err error) {
 	// What was published while the file was made is not for the measured subscription.
-	if err := change(path, "UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log) WHERE name = '"+measuredName+"'"); err != nil {
+	if err := change(path, "UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log) WHERE name = '"+
+		measuredName+"'"); err != nil {
 		return nil, err
 	}
 	// The first opening knows what is new, and is not measured.
@@ -96,7 +97,8 @@ func (d dimension) operate(ctx context.Context, path string, size int) (took map
 }
 
 // program opens a bus and starts it with all its subscriptions.
-func (d dimension) program(ctx context.Context, path string, size int) (m *measured, open, start time.Duration, err error) {
+func (d dimension) program(ctx context.Context, path string, size int) (m *measured, open, start time.Duration,
+	err error) {
 	m = &measured{handled: make(chan time.Time, 1), fans: 1}
 	types := []runtime.Definition{events.OrderPlacedType}
 	names := 1
@@ -134,7 +136,9 @@ func (d dimension) program(ctx context.Context, path string, size int) (m *measu
 				err = m.bus.handle(name, handle)
 				m.fans++
 			} else if err == nil {
-				_, err = runtime.Subscribe(b, other, name, func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
+				_, err = runtime.Subscribe(b, other, name, func(context.Context, runtime.Event[events.OrderPlaced]) error {
+					return nil
+				})
 			}
 		}
 	}
@@ -275,9 +279,10 @@ func lastBefore(conn *sqlite3.Conn, before time.Time) (int64, error) {
 	younger := sort.Search(int(last), func(n int) bool {
 		created = math.MaxInt64
 		if err == nil {
-			err = query(conn, fmt.Sprintf("SELECT created_at FROM busgen_log WHERE seq > %d ORDER BY seq LIMIT 1", n), func(s *sqlite3.Stmt) {
-				created = s.ColumnInt64(0)
-			})
+			err = query(conn, fmt.Sprintf("SELECT created_at FROM busgen_log WHERE seq > %d ORDER BY seq LIMIT 1", n),
+				func(s *sqlite3.Stmt) {
+					created = s.ColumnInt64(0)
+				})
 		}
 		return created >= before.UnixMicro()
 	})

@@ -32,7 +32,8 @@ func (l growthLines) add(g growth) error {
 		if took == nil {
 			continue
 		}
-		line := growthLine{Dimension: g.dimension.name, Operation: o.name, Sizes: g.sizes, Exponent: math.Round(exponent(g.sizes, took)*100) / 100}
+		line := growthLine{Dimension: g.dimension.name, Operation: o.name, Sizes: g.sizes,
+			Exponent: math.Round(exponent(g.sizes, took)*100) / 100}
 		for _, t := range took {
 			line.Milliseconds = append(line.Milliseconds, float64(t.Microseconds())/1000)
 		}

@@ -115,6 +115,7 @@ func (r idle) print(w io.Writer) error {
   CPU time in a second         %8.0f µs
   threads that go to sleep     %8.1f in a second
 %s/%s, %d cores, %s
-`, r.Buses, r.Goroutines, r.Heap, r.RSS, r.CPU, r.Switches, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+`, r.Buses, r.Goroutines, r.Heap, r.RSS, r.CPU, r.Switches, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		runtime.Version())
 	return err
 }

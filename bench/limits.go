@@ -23,12 +23,22 @@ type bound struct {
 }
 
 var bounds = []bound{
-	{"publish-1", "publishing, one after the other", func(r result) float64 { return r.PerSecond }, false, 1000, 8, "events/s"},
-	{"latency-idle", "from a publish to its handler, 99 % within", func(r result) float64 { return r.P99 / 1e3 }, true, 10, 20, "ms"},
-	{"dead-letters-10k", "a page of 100 of 10,000 dead letters", func(r result) float64 { return r.FirstPage }, true, 50, 4, "ms"},
+	{"publish-1", "publishing, one after the other", func(r result) float64 {
+		return r.PerSecond
+	}, false, 1000, 8, "events/s"},
+	{"latency-idle", "from a publish to its handler, 99 % within", func(r result) float64 {
+		return r.P99 / 1e3
+	}, true, 10, 20, "ms"},
+	{"dead-letters-10k", "a page of 100 of 10,000 dead letters", func(r result) float64 {
+		return r.FirstPage
+	}, true, 50, 4, "ms"},
 	{"recover-100", "recovery of 100 interrupted events", func(r result) float64 { return r.Recover }, true, 500, 8, "ms"},
-	{"e2e-batch", "batches written to a table, against event by event", func(r result) float64 { return r.Ratio }, false, 1.5, 2, "×"},
-	{"e2e-batch-pages", "events published and handled in batches, against one by one", func(r result) float64 { return r.Ratio }, false, 1.5, 2, "×"},
+	{"e2e-batch", "batches written to a table, against event by event", func(r result) float64 {
+		return r.Ratio
+	}, false, 1.5, 2, "×"},
+	{"e2e-batch-pages", "events published and handled in batches, against one by one", func(r result) float64 {
+		return r.Ratio
+	}, false, 1.5, 2, "×"},
 	{"tx-128", "128 callers of Tx, against database/sql", func(r result) float64 { return r.Ratio }, false, 10, 5, "×"},
 	{"handle-tx", "transactional handlers, against e2e-1", func(r result) float64 { return r.Ratio }, false, 0.4, 4, "×"},
 	{"events-50k", "what 50,000 events leave on the heap", heapOf, true, 1, 4, "MiB"},

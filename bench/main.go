@@ -16,13 +16,13 @@
 // they change from second to second. So the two take turns in short slices, and
 // both see the same machine.
 //
-// cases.go lists what is measured. throughput.go holds the cases about events
-// per second: load.go sets a bus to work, limit.go is the bare loop, limit_file.go a plain file, rounds.go
-// lets them take turns. tx.go has the cases about transactions that a program shares
-// with the bus, and tx_own.go the same with database/sql. latency.go, backlog.go,
-// recovery.go and deadletters.go have cases that measure times too, many.go says what those have in common that do something
-// fifty thousand times, limits.go how slow cases may be, and growth.go how they grow. codec.go has the
-// cases about JSON alone, generate.go the one about the generator, and report.go prints.
+// cases.go lists what is measured. throughput.go holds the cases about events per second: load.go sets a bus to work,
+// limit.go has the bare loop and a plain file, and rounds.go lets them take turns. tx.go has the cases about
+// transactions that a program shares with the bus, and tx_own.go the same with database/sql. latency.go, backlog.go,
+// recovery.go and deadletters.go have cases that measure times too, many.go has what cases share that do something
+// fifty thousand times, limits.go says how slow cases may be, and growth.go how they grow. codec.go has the cases about
+// JSON alone, generate.go the one about the generator, and report.go prints. Read main.go, cases.go and throughput.go
+// first.
 package main
 
 import (
@@ -68,14 +68,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var (
 		isShort = flags.Bool("short", false, "measure for a shorter time: all cases take less than a minute")
 		asJSON  = flags.Bool("json", false, "print one JSON object per case instead of a table")
-		limits  = flags.Bool("limits", false, "measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit status 1 if it is not")
-		growing = flags.Bool("growth", false, "measure how operations grow with the number of events, subscriptions and so on: about 20\nminutes and 4 GB. With -short files are a hundredth of that, and nothing waits for a prune.\n-case chooses "+dimensionNames()+".")
+		limits  = flags.Bool("limits", false,
+			"measure for a short time whether the bus is as fast as it must be, with allowances for\na busy machine; exit "+
+				"status 1 if it is not")
+		growing = flags.Bool("growth", false,
+			"measure how operations grow with the number of events, subscriptions and so on: about 20\nminutes and 4 GB. "+
+				"With -short files are a hundredth of that, and nothing waits for a prune.\n-case chooses "+dimensionNames()+".")
 		idling  = flags.Int("idle", 0, "measure what so `many` buses cost that have nothing to do")
-		writing = flags.Bool("written", false, "measure how many bytes are written for each event (-events is 200000, with -short 10000)")
+		writing = flags.Bool("written", false,
+			"measure how many bytes are written for each event (-events is 200000, with -short 10000)")
 		pattern = flags.String("case", "", "measure only the cases whose names match this `regexp`")
 		total   = flags.Duration("time", 0, "measure each case for about this `long` (default 10s, with -short 1s)")
-		events  = flags.Int("events", 0, "let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored in three seconds). With -growth: the largest file, and all\nother sizes in proportion (default 10000000, with -short 100000)")
-		folder  = flags.String("dir", "", "make the event logs in this `folder`, on the disk to be measured (default the\ntemporary folder, which some systems keep in memory)")
+		events  = flags.Int("events", 0,
+			"let the cases of a million events have this `many` (default 1000000, with -short\n200000 or what can be stored "+
+				"in three seconds). With -growth: the largest file, and all\nother sizes in proportion (default 10000000, with "+
+				"-short 100000)")
+		folder = flags.String("dir", "",
+			"make the event logs in this `folder`, on the disk to be measured (default the\ntemporary folder, which some "+
+				"systems keep in memory)")
 	)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

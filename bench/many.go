@@ -122,7 +122,7 @@ func requireNoRows(path string, before map[string]int64, events int) error {
 	return fmt.Errorf("something is left in the file: %s", strings.Join(left, ", "))
 }
 
-// goroutinePatience is how long goroutines may take to end that nobody waits for.
+// goroutinePatience is how long goroutines may take to end that none waits for.
 const goroutinePatience = 5 * time.Second
 
 // requireGoroutines makes sure that there are no more goroutines than before.

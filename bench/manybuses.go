@@ -80,8 +80,8 @@ func lifeOfABus(ctx context.Context, path string, events int) error {
 	return requireAlone(path)
 }
 
-// besideFile are the files that a bus may leave beside its own: the claims are kept, so that
-// nobody has to make them again.
+// besideFile are the files that a bus may leave beside its own: the claims are kept, which
+// saves making them again.
 var besideFile = map[string]bool{"bus.db": true, "bus.db-claims": true}
 
 // requireAlone makes sure that nothing else is in the folder of a file.
@@ -97,9 +97,10 @@ func requireAlone(path string) error {
 
 // schema returns the statements that make the tables of the file.
 func (l *limit) schema() (statements string, err error) {
-	err = query(l.conn, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY rowid", func(s *sqlite3.Stmt) {
-		statements += s.ColumnText(0) + ";\n"
-	})
+	err = query(l.conn, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY rowid",
+		func(s *sqlite3.Stmt) {
+			statements += s.ColumnText(0) + ";\n"
+		})
 	return statements, err
 }
 
@@ -111,7 +112,8 @@ func (l *limit) newFile(path, schema string, rows int) error {
 		return err
 	}
 	one := limit{conn: conn, id: l.id, typeID: l.typeID, payload: l.payload}
-	err = conn.Exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF; BEGIN IMMEDIATE;" + schema + "COMMIT")
+	err = conn.Exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF; BEGIN IMMEDIATE;" +
+		schema + "COMMIT")
 	if err == nil {
 		err = one.statements()
 	}

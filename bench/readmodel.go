@@ -49,7 +49,8 @@ func (m *readModel) write(all ...runtime.Event[events.OrderPlaced]) error {
 	}
 	for i := range all {
 		e := &all[i]
-		err := errors.Join(m.insert.BindBlob(1, e.ID[:]), m.insert.BindText(2, e.Payload.Customer), m.insert.BindInt64(3, e.Payload.Total))
+		err := errors.Join(m.insert.BindBlob(1, e.ID[:]), m.insert.BindText(2, e.Payload.Customer),
+			m.insert.BindInt64(3, e.Payload.Total))
 		if err == nil {
 			err = m.insert.Exec()
 		}

@@ -77,10 +77,12 @@ type lines struct{ w io.Writer }
 func (l *lines) begin() {}
 
 func (l *lines) add(r result) error {
-	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.CommitP99, &r.RSS, &r.Generate, &r.Again, &r.Subscribe} {
+	for _, number := range []*float64{&r.PerSecond, &r.Limit, &r.P50, &r.P99, &r.Commit, &r.CommitP99, &r.RSS,
+		&r.Generate, &r.Again, &r.Subscribe} {
 		*number = math.Round(*number*10) / 10
 	}
-	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfTogether, &r.OfPlainFile, &r.OfPublish128, &r.OfSingle, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
+	for _, number := range []*float64{&r.Ratio, &r.Allocs, &r.LimitAllocs, &r.OfTogether, &r.OfPlainFile,
+		&r.OfPublish128, &r.OfSingle, &r.First, &r.Recover, &r.FirstPage, &r.LastPage} {
 		*number = math.Round(*number*1000) / 1000
 	}
 	if r.Heap != nil {
@@ -99,7 +101,8 @@ func (t *table) begin() {
 }
 
 func (t *table) add(r result) error {
-	_, err := fmt.Fprintf(t.w, "%-17s %12s %12s %7.2f%s\n", r.Case, thousands(r.PerSecond), thousands(r.Limit), r.Ratio, note(r))
+	_, err := fmt.Fprintf(t.w, "%-17s %12s %12s %7.2f%s\n", r.Case, thousands(r.PerSecond), thousands(r.Limit), r.Ratio,
+		note(r))
 	return err
 }
 
@@ -127,7 +130,8 @@ func note(r result) string {
 	add(r.OfTogether > 0, "%.2f of rows together, %.2f of a plain file", r.OfTogether, r.OfPlainFile)
 	add(r.OfPublish128 > 0, "%.2f of publish-128", r.OfPublish128)
 	add(r.OfSingle > 0, "%.2f of handling one by one", r.OfSingle)
-	add(r.P50 > 0, "p50 %s µs, p99 %s µs; of one commit %s and %s µs", thousands(r.P50), thousands(r.P99), thousands(r.Commit), thousands(r.CommitP99))
+	add(r.P50 > 0, "p50 %s µs, p99 %s µs; of one commit %s and %s µs", thousands(r.P50), thousands(r.P99),
+		thousands(r.Commit), thousands(r.CommitP99))
 	add(r.Events > 0, "%s events", thousands(float64(r.Events)))
 	add(r.First > 0, "the first after %.1f ms", r.First)
 	add(r.Subscribe > 0, "made and ended in %.0f µs", r.Subscribe)

@@ -26,7 +26,7 @@ type round []slice
 //
 // A machine that does other things too, and its disk most of all, gets slower
 // and faster all the time. Short slices that are neighbours see the same of it,
-// and every other round runs backwards, so that a drift favours nobody.
+// and every other round runs backwards, so that a drift favours no side.
 func takeTurns(ctx context.Context, total, each time.Duration, sides ...side) (rounds []round, err error) {
 	order := make([]int, len(sides))
 	for i := range order {

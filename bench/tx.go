@@ -129,13 +129,14 @@ func (b *bus) subscribeTx(ctx context.Context) error {
 		return err
 	}
 	b.handled = make([]count, 1)
-	_, err := runtime.SubscribeTx(b.Bus, events.OrderPlacedType, subscriptionName(0), func(ctx context.Context, tx runtime.Tx, e runtime.Event[events.OrderPlaced]) error {
-		_, err := tx.ExecContext(ctx, insertEntry, 1, e.Payload.Total)
-		if err == nil {
-			b.handled[0].Add(1)
-		}
-		return err
-	}, runtime.WithConcurrency(handlersAtOnce))
+	_, err := runtime.SubscribeTx(b.Bus, events.OrderPlacedType, subscriptionName(0),
+		func(ctx context.Context, tx runtime.Tx, e runtime.Event[events.OrderPlaced]) error {
+			_, err := tx.ExecContext(ctx, insertEntry, 1, e.Payload.Total)
+			if err == nil {
+				b.handled[0].Add(1)
+			}
+			return err
+		}, runtime.WithConcurrency(handlersAtOnce))
 	if err != nil {
 		return err
 	}

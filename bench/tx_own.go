@@ -15,7 +15,7 @@ import (
 
 // ownTx is a program without a bus: it does the same with database/sql, on a file with the
 // same tables, in a transaction for each caller. It is as good as such a program gets: all go
-// through one connection, so that nobody waits for a lock, and its statements are prepared.
+// through one connection, so that none waits for a lock, and its statements are prepared.
 type ownTx struct {
 	db                    *sql.DB
 	entry, account, event *sql.Stmt
@@ -58,7 +58,8 @@ func (o *ownTx) prepare(ctx context.Context) error {
 		}
 	}
 	var id []byte
-	if err := o.db.QueryRowContext(ctx, "SELECT id, type, payload FROM busgen_log").Scan(&id, &o.typeID, &o.payload); err != nil {
+	if err := o.db.QueryRowContext(ctx, "SELECT id, type, payload FROM busgen_log").Scan(&id, &o.typeID,
+		&o.payload); err != nil {
 		return err
 	}
 	o.id = uuid.UUID(id)
@@ -97,7 +98,8 @@ func (o *ownTx) book(ctx context.Context, account int) error {
 	}
 	id := o.id
 	binary.BigEndian.PutUint64(id[8:], o.last.Add(1)) // as in the bare loop
-	if _, err := tx.StmtContext(ctx, o.event).ExecContext(ctx, id[:], o.typeID, o.payload, time.Now().UnixMicro()); err != nil {
+	if _, err := tx.StmtContext(ctx, o.event).ExecContext(ctx, id[:], o.typeID, o.payload,
+		time.Now().UnixMicro()); err != nil {
 		return err
 	}
 	return tx.Commit()

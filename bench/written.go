@@ -17,8 +17,9 @@ type written struct {
 	Case   string  `json:"case"`
 	Events int     `json:"events"`
 	Disk   float64 `json:"bytes_on_disk"` // of one event, in the file once the bus is shut down
-	Wrote  float64 `json:"bytes_written"` // for one event, to the write-ahead log and from there to the file; 0 where the system does not tell
-	Factor float64 `json:"factor"`        // of that to the payload
+	// Wrote is for one event, to the write-ahead log and from there to the file; 0 where the system does not tell.
+	Wrote  float64 `json:"bytes_written"`
+	Factor float64 `json:"factor"` // of that to the payload
 }
 
 // waysToPublish are measured with so many events each, and the same again with a subscription
@@ -71,7 +72,8 @@ func measureWritten(ctx context.Context, events int, asJSON bool, folder string,
 			if asJSON {
 				err = json.NewEncoder(w).Encode(one)
 			} else {
-				_, err = fmt.Fprintf(w, "%-22s %10s %18.0f %18.0f %8.2f\n", one.Case, thousands(float64(one.Events)), one.Disk, one.Wrote, one.Factor)
+				_, err = fmt.Fprintf(w, "%-22s %10s %18.0f %18.0f %8.2f\n", one.Case, thousands(float64(one.Events)), one.Disk,
+					one.Wrote, one.Factor)
 			}
 			if err = errors.Join(err, os.Remove(path)); err != nil {
 				return err

@@ -37,8 +37,10 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 	of, name := subscriptionParam(e)
 	params := subscribeParams(of, e.GoName)
 	params[2] = jen.Id("handler").Add(handler())
-	return comment(function+" calls handler for every "+e.Name.V+", as the subscription called name, and hands its results to the callers of "+
-		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc, deprecated(e.Deprecated)).
+	return comment(function+" calls handler for every "+e.Name.V+
+		", as the subscription called name, and hands its results to the callers of "+
+		"Request"+e.GoName+" and Collect"+e.GoName+". "+settingsPlace(e)+"See [runtime.SubscribeAnswer].", e.Result.Doc,
+		deprecated(e.Deprecated)).
 		Func().Id(function).Params(params...).Params(subscribeResults()...).
 		Block(jen.Return(inBind("Answer").Call(
 			jen.Id("bus"), jen.Id(descriptorName(e)), name, jen.Id("handler"),
@@ -58,7 +60,8 @@ func answerEvent(e *catalog.Event) *jen.Statement {
 //	}
 func requestEvent(e *catalog.Event) *jen.Statement {
 	function := "Request" + e.GoName
-	return comment(function+" publishes one "+e.Name.V+" and returns the first answer to it. See [runtime.Request].", e.Result.Doc, deprecated(e.Deprecated)).
+	return comment(function+" publishes one "+e.Name.V+" and returns the first answer to it. See [runtime.Request].",
+		e.Result.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(publishParams(toBus(), "payload", jen.Id(e.GoName))...).
 		Params(goType(e.Result.Type), jen.Error()).
 		Block(

@@ -26,8 +26,10 @@ func catalogue(c *catalog.Catalogue) []jen.Code {
 	if common := shared(c); common != nil {
 		constructs = append(constructs, common)
 	}
-	constructs = append(constructs, comment("Each event type is made by a function without type parameters, and converted: a generic function would be compiled "+
-		"again for each payload."))
+	constructs = append(constructs,
+		comment("Each event type is made by a function without type parameters, and converted: a generic function would "+
+			"be compiled "+
+			"again for each payload."))
 	for _, e := range c.Events {
 		constructs = append(constructs, descriptor(e))
 	}
@@ -95,7 +97,8 @@ func catalogueVar(c *catalog.Catalogue) *jen.Statement {
 		}
 	}
 	return comment("Catalogue holds every event type of "+oneLine(filepath.Base(c.File))+".").
-		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens, types...).Add(withLimits(c)).Add(withSubscriptions(c)).Add(withCloudEvents(c))
+		Var().Id("Catalogue").Op("=").Add(inRuntime("NewCatalogue")).Custom(linesInParens,
+		types...).Add(withLimits(c)).Add(withSubscriptions(c)).Add(withCloudEvents(c))
 }
 
 // open emits
@@ -117,4 +120,30 @@ func open() *jen.Statement {
 		Block(jen.Return(inRuntime("Open").Call(
 			jen.Id("ctx"), jen.Id("path"), jen.Id("Catalogue"), jen.Id("opts").Op("..."),
 		)))
+}
+
+// withCloudEvents emits
+//
+//	.WithCloudEvents(runtime.CloudEvents{
+//		Source:     "<uri>",
+//		TypePrefix: "<prefix>",
+//		DataSchema: "<uri>",
+//	})
+//
+// without what is not written, or nothing if the catalogue does not say what events are called outside.
+func withCloudEvents(c *catalog.Catalogue) *jen.Statement {
+	if c.CloudEvents == nil {
+		return jen.Null()
+	}
+	var fields []jen.Code
+	for _, f := range []struct {
+		name  string
+		value catalog.Value[string]
+	}{{"Source", c.CloudEvents.Source}, {"TypePrefix", c.CloudEvents.TypePrefix},
+		{"DataSchema", c.CloudEvents.DataSchema}} {
+		if f.value.Written() {
+			fields = append(fields, pair(f.name, jen.Lit(f.value.V)))
+		}
+	}
+	return jen.Dot("WithCloudEvents").Call(inRuntime("CloudEvents").Custom(linesInBraces, fields...))
 }

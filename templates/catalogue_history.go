@@ -39,7 +39,8 @@ func upcastsWanted(e *catalog.Event) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("Functions that you write convert stored events of older versions. Put them into a file of your own in this package:\n")
+	b.WriteString("Functions that you write convert stored events of older versions. Put them into a file of your own " +
+		"in this package:\n")
 	for i, old := range e.History {
 		b.WriteString("\n\tfunc " + old.UpcastName() + "(old " + old.Type.GoName + ") (" + nextShape(e, i) + ", error)")
 	}

@@ -58,7 +58,8 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 	if policies != nil {
 		fields = append(fields, pair("Policies", jen.Index().Add(inBind("Policy")).Custom(linesInBraces, policies...)))
 	}
-	return comment(sharedName+" are the settings that events share: the defaults, and those of policies. A policy overrides the defaults, "+
+	return comment(sharedName+
+		" are the settings that events share: the defaults, and those of policies. A policy overrides the defaults, "+
 		"a more specific policy a less specific one, and an event overrides all of them, field by field.").
 		Var().Id(sharedName).Op("=").Add(inBind("CatalogueSettings")).Custom(linesInBraces, fields...)
 }
@@ -146,7 +147,8 @@ func priorityField(s catalog.Settings) []jen.Code {
 }
 
 var priorityNames = map[catalog.Priority]string{
-	catalog.Critical: "PriorityCritical", catalog.High: "PriorityHigh", catalog.Normal: "PriorityNormal", catalog.Low: "PriorityLow",
+	catalog.Critical: "PriorityCritical", catalog.High: "PriorityHigh", catalog.Normal: "PriorityNormal",
+	catalog.Low: "PriorityLow",
 }
 
 // newOf emits
@@ -272,7 +274,8 @@ func errorClasses(c *catalog.Catalogue) *jen.Statement {
 	for _, class := range c.ErrorClasses {
 		names = append(names, jen.Id(class.GoName).String().Op("=").Lit(class.Name.V))
 	}
-	return comment("The error classes for which the catalogue has rules. Register each with [runtime.WithErrorClass], which says which errors belong to it: " +
+	return comment("The error classes for which the catalogue has rules. Register each with [runtime.WithErrorClass], " +
+		"which says which errors belong to it: " +
 		"without that, its rules never apply.").
 		Const().Defs(names...)
 }

@@ -122,7 +122,8 @@ func readStruct(s shape) *jen.Statement {
 // or *<v> = <Type>(r.Int()) for an enum of integers. Enums are written without a method: see [wire.Encoder].
 func readEnum(t *catalog.Type) *jen.Statement {
 	if t.Integer {
-		return readMethod(valueReceiver, t.GoName, jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
+		return readMethod(valueReceiver, t.GoName,
+			jen.Op("*").Id(valueReceiver).Op("=").Id(t.GoName).Call(jen.Id("r").Dot("Int").Call()))
 	}
 	args := append([]jen.Code{jen.Parens(jen.Op("*").String()).Call(jen.Id(valueReceiver))}, namesOf(t)...)
 	return readMethod(valueReceiver, t.GoName, jen.Id("r").Dot("Enum").Call(args...))
@@ -189,7 +190,7 @@ func writeField(receiver string, f *catalog.Field) []jen.Code {
 func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	t, w, key := f.Type, jen.Id("w"), wireKey(f.Name.V)
 	switch {
-	case isEnum(t):
+	case t.IsEnum():
 		plain, method := plainEnum(t, value)
 		return []jen.Code{w.Dot(method+"Field").Call(key, plain)}
 	case writesItself(t), isPlanned(t), t.Go != nil:
@@ -208,11 +209,8 @@ func writeKeyed(f *catalog.Field, value *jen.Statement) []jen.Code {
 	return []jen.Code{w.Dot(codecMethod(t)+"Field").Call(key, value)}
 }
 
-// isEnum reports whether t is an enum.
-func isEnum(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsEnum() }
-
 // writesItself reports whether the Go type has the method WriteJSON.
-func writesItself(t *catalog.TypeRef) bool { return hasJSONMethods(t) && !isEnum(t) }
+func writesItself(t *catalog.TypeRef) bool { return hasJSONMethods(t) && !t.IsEnum() }
 
 // hasCodecMethod reports whether one method of wire.Writer writes a value of t.
 func hasCodecMethod(t *catalog.TypeRef) bool {
@@ -298,7 +296,8 @@ func readUnlike(receiver string, f *catalog.Field) jen.Code {
 // codecMethods has the methods of wire.Reader and wire.Writer for scalar types.
 var codecMethods = map[catalog.Kind]string{
 	catalog.String: "String", catalog.Bool: "Bool", catalog.Int: "Int", catalog.Int32: "Int32", catalog.Int64: "Int64",
-	catalog.Uint64: "Uint64", catalog.Float64: "Float64", catalog.Bytes: "Bytes", catalog.Time: "Time", catalog.UUID: "UUID",
+	catalog.Uint64: "Uint64", catalog.Float64: "Float64", catalog.Bytes: "Bytes", catalog.Time: "Time",
+	catalog.UUID: "UUID",
 	catalog.JSON: "JSON",
 }
 
@@ -313,7 +312,7 @@ var codecMethods = map[catalog.Kind]string{
 //	<value>.WriteJSON(w)
 //	wire.WriteStruct(w, <pointer to a value>)
 func writeValue(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if isEnum(t) {
+	if t.IsEnum() {
 		plain, method := plainEnum(t, value)
 		return jen.Id("w").Dot(method).Call(plain)
 	}

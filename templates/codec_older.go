@@ -64,7 +64,8 @@ func upgradeJSON(s shape) *jen.Statement {
 		}
 		fields = append(fields, inWire("OlderField").Values(parts...))
 	}
-	return comment("UpgradeJSON returns the JSON of a stored " + s.goName + " with present names for renamed fields, and with the defaults of missing fields.").
+	return comment("UpgradeJSON returns the JSON of a stored " + s.goName +
+		" with present names for renamed fields, and with the defaults of missing fields.").
 		Func().Params(jen.Id(s.goName)).Id("UpgradeJSON").Params(jen.Id("data").Index().Byte()).Index().Byte().Block(
 		jen.Return(inWire("Upgrade").Custom(linesInParens, fields...)),
 	)
@@ -79,9 +80,11 @@ func upgradeJSON(s shape) *jen.Statement {
 //	}
 func unmarshalOlder(s shape) *jen.Statement {
 	return comment("UnmarshalJSON implements json.Unmarshaler.").
-		Func().Params(jen.Id(s.receiver).Op("*").Id(s.goName)).Id("UnmarshalJSON").Params(jen.Id("data").Index().Byte()).Error().Block(
+		Func().Params(jen.Id(s.receiver).Op("*").Id(s.goName)).Id("UnmarshalJSON").Params(jen.Id("data").Index().Byte()).
+		Error().Block(
 		jen.Type().Id("plain").Id(s.goName),
-		jen.Return(jen.Qual("encoding/json", "Unmarshal").Call(storedJSON(s), jen.Parens(jen.Op("*").Id("plain")).Call(jen.Id(s.receiver)))),
+		jen.Return(jen.Qual("encoding/json", "Unmarshal").Call(storedJSON(s),
+			jen.Parens(jen.Op("*").Id("plain")).Call(jen.Id(s.receiver)))),
 	)
 }
 

@@ -19,14 +19,14 @@ func asItStands(t *catalog.TypeRef) bool {
 	case catalog.List:
 		return asItStands(t.Elem)
 	case catalog.Map:
-		return asItStands(t.Elem) && !isCustom(t.Elem)
+		return asItStands(t.Elem) && !t.Elem.IsCustom()
 	}
-	return !isUnion(t)
+	return !t.IsUnion()
 }
 
 // needsAddress reports whether encoding/json may have to call methods with pointer
 // receivers of t, and t is not addressable anyway as items of lists and pointers are.
-func needsAddress(t *catalog.TypeRef) bool { return isCustom(t) && !t.MayBeNil() }
+func needsAddress(t *catalog.TypeRef) bool { return t.IsCustom() && !t.MayBeNil() }
 
 // marshalAddressed emits
 //
@@ -36,10 +36,13 @@ func needsAddress(t *catalog.TypeRef) bool { return isCustom(t) && !t.MayBeNil()
 //		return json.Marshal((*plain)(&<p>))
 //	}
 func marshalAddressed(s shape) *jen.Statement {
-	return comment("MarshalJSON implements json.Marshaler. It makes the fields of "+s.receiver+" addressable, so that encoding/json calls methods with pointer receivers.").
-		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).Block(
+	return comment("MarshalJSON implements json.Marshaler. It makes the fields of "+s.receiver+
+		" addressable, so that encoding/json calls methods with pointer receivers.").
+		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("MarshalJSON").Params().Params(jen.Index().Byte(),
+		jen.Error()).Block(
 		jen.Type().Id("plain").Id(s.goName),
-		jen.Return(jen.Qual("encoding/json", "Marshal").Call(jen.Parens(jen.Op("*").Id("plain")).Call(jen.Op("&").Id(s.receiver)))),
+		jen.Return(jen.Qual("encoding/json",
+			"Marshal").Call(jen.Parens(jen.Op("*").Id("plain")).Call(jen.Op("&").Id(s.receiver)))),
 	)
 }
 
@@ -62,7 +65,7 @@ func twinType(t *catalog.TypeRef) *jen.Statement {
 		return goType(t)
 	case t.Kind == catalog.List:
 		return jen.Index().Add(twinType(t.Elem))
-	case t.Kind == catalog.Map && isCustom(t.Elem):
+	case t.Kind == catalog.Map && t.Elem.IsCustom():
 		return jen.Map(jen.String()).Add(inWire("Custom")).Types(bareType(t.Elem))
 	case t.Kind == catalog.Map:
 		return jen.Map(jen.String()).Add(twinType(t.Elem))
@@ -86,7 +89,8 @@ func marshalTwin(s shape) *jen.Statement {
 	}
 	return comment("MarshalJSON implements json.Marshaler.").
 		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).
-		Block(jen.Return(jen.Qual("encoding/json", "Marshal").Call(jen.Op("&").Id(jsonName(s.goName)).Custom(linesInBraces, fields...))))
+		Block(jen.Return(jen.Qual("encoding/json", "Marshal").Call(jen.Op("&").Id(jsonName(s.goName)).Custom(linesInBraces,
+			fields...))))
 }
 
 // unmarshalTwin emits
@@ -107,7 +111,8 @@ func unmarshalTwin(s shape) *jen.Statement {
 		fields = append(fields, pair(f.GoName, fromTwin(f.Type, jen.Id("j").Dot(f.GoName))))
 	}
 	return comment("UnmarshalJSON implements json.Unmarshaler.").
-		Func().Params(jen.Id(s.receiver).Op("*").Id(s.goName)).Id("UnmarshalJSON").Params(jen.Id("data").Index().Byte()).Error().Block(
+		Func().Params(jen.Id(s.receiver).Op("*").Id(s.goName)).Id("UnmarshalJSON").Params(jen.Id("data").Index().Byte()).
+		Error().Block(
 		jen.Var().Id("j").Id(jsonName(s.goName)),
 		jen.Err().Op(":=").Qual("encoding/json", "Unmarshal").Call(storedJSON(s), jen.Op("&").Id("j")),
 		jen.Op("*").Id(s.receiver).Op("=").Id(s.goName).Custom(linesInBraces, fields...),
@@ -123,32 +128,37 @@ func unmarshalTwin(s shape) *jen.Statement {
 //	wire.EachEntry(<map>, func(item <Union>) jsonOf<Union> { return <to twin> })
 //	wire.EachEntry(<map>, wire.NewCustom)
 func toTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if t.Kind == catalog.Named && isUnion(t) {
+	if t.IsUnion() {
 		return jen.Id(jsonName(t.Named.LocalName())).Values(value)
 	}
-	return eachTwin(t, value, inWire("NewCustom"), toTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) { return bareType(t), twinType(t) })
+	return eachTwin(t, value, inWire("NewCustom"), toTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) {
+		return bareType(t), twinType(t)
+	})
 }
 
 // fromTwin emits the opposite conversion.
 func fromTwin(t *catalog.TypeRef, value *jen.Statement) *jen.Statement {
-	if t.Kind == catalog.Named && isUnion(t) {
+	if t.IsUnion() {
 		return value.Clone().Dot("value")
 	}
 	custom := jen.Null()
-	if t.Kind == catalog.Map && isCustom(t.Elem) {
+	if t.Kind == catalog.Map && t.Elem.IsCustom() {
 		custom = inWire("Custom").Types(bareType(t.Elem)).Dot("Get")
 	}
-	return eachTwin(t, value, custom, fromTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) { return twinType(t), bareType(t) })
+	return eachTwin(t, value, custom, fromTwin, func(t *catalog.TypeRef) (from, to *jen.Statement) {
+		return twinType(t), bareType(t)
+	})
 }
 
 // eachTwin emits the function that converts the items of a collection. For custom types
 // in a map that is a function of package wire.
-func eachTwin(t *catalog.TypeRef, value, custom *jen.Statement, one func(*catalog.TypeRef, *jen.Statement) *jen.Statement,
+func eachTwin(t *catalog.TypeRef, value, custom *jen.Statement,
+	one func(*catalog.TypeRef, *jen.Statement) *jen.Statement,
 	types func(*catalog.TypeRef) (from, to *jen.Statement)) *jen.Statement {
 	switch {
 	case asItStands(t):
 		return value
-	case t.Kind == catalog.Map && isCustom(t.Elem):
+	case t.Kind == catalog.Map && t.Elem.IsCustom():
 		return inWire("EachEntry").Call(value, custom)
 	}
 	function := map[catalog.Kind]string{catalog.List: "EachItem", catalog.Map: "EachEntry"}[t.Kind]

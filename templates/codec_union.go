@@ -8,7 +8,8 @@ import (
 
 // unionJSON emits
 //
-//	// jsonOf<Union> is the JSON form of <Union>: the name of the variant under the key "<discriminator>", and then its fields.
+//	// jsonOf<Union> is the JSON form of <Union>:
+//	// the name of the variant under the key "<discriminator>", and then its fields.
 //	type jsonOf<Union> struct{ value <Union> }
 //
 //	func (j jsonOf<Union>) MarshalJSON() ([]byte, error) {
@@ -48,7 +49,8 @@ func unionJSON(t *catalog.Type) *jen.Statement {
 			value.Clone().Op("=").Id("v"),
 		))
 	}
-	return comment(name+" is the JSON form of "+t.GoName+": the name of the variant under the key \""+t.Discriminator.V+"\", and then its fields.").
+	return comment(name+" is the JSON form of "+t.GoName+": the name of the variant under the key \""+t.Discriminator.V+
+		"\", and then its fields.").
 		Type().Id(name).Struct(jen.Id("value").Add(typeName(t))).Line().Line().
 		Func().Params(jen.Id("j").Id(name)).Id("MarshalJSON").Params().Params(jen.Index().Byte(), jen.Error()).Block(
 		jen.Switch(jen.Id("v").Op(":=").Add(value).Assert(jen.Type())).Block(writes...),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/words"
 )
 
@@ -18,7 +19,7 @@ const commentWidth = 77
 // comment makes a // comment of paragraphs, with blank comment lines between
 // them and a line break at the end. Empty paragraphs are left out.
 //
-// Some paragraphs were written by whoever wrote the catalogue. Jennifer would
+// Some paragraphs are from the catalogue. Jennifer would
 // pass a text that begins with // through as it is, and put one with a line
 // break between /* and */, which the text could close; and a comment without
 // a space after // can be a directive to the compiler or a linter. So every
@@ -108,3 +109,38 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // oneLine is plain for text that must stay on one line, such as a file's name.
 func oneLine(text string) string { return strings.Join(strings.Fields(plain(text)), " ") }
+
+// deprecated returns the paragraph that marks something as deprecated, or
+// nothing.
+func deprecated(reason catalog.Value[string]) string {
+	if !reason.Written() {
+		return ""
+	}
+	return "Deprecated: " + reason.V
+}
+
+// ownership returns the paragraph that says who answers for an event and where
+// it belongs, or nothing.
+func ownership(e *catalog.Event) string {
+	var words []string
+	if e.Owner.Written() {
+		words = append(words, "Owner: "+e.Owner.V+".")
+	}
+	if len(e.Tags) > 0 {
+		var tags []string
+		for _, tag := range e.Tags {
+			tags = append(tags, tag.V)
+		}
+		words = append(words, "Tags: "+strings.Join(tags, ", ")+".")
+	}
+	return strings.Join(words, " ")
+}
+
+// listing joins words as English does: a, b or c.
+func listing(words []string, conjunction string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
+}

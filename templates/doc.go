@@ -20,9 +20,8 @@
 // catalogue; the test beside it shows an example. Code that is the same for all events is
 // not emitted but is in package runtime, so most emitted functions are one line long.
 //
-// The other files are shared: source.go joins the constructs to a Go file, imports.go
-// names the packages of custom types, comment.go and notes.go make safe comments of text
-// in the catalogue, words.go puts settings into English, gotype.go names Go types, kinds.go
-// says how values of a type are treated, and deprecated.go allows files to use deprecated
-// names. The folder starter has the files that `busgen init` writes ([Starter]).
+// The other files are shared: source.go joins the constructs to a Go file, with the names of imported packages,
+// comment.go makes safe comments of text in the catalogue, gotype.go names Go types, kinds.go says how values of a type
+// are treated, and starter.go has the files that `busgen init` writes ([Starter]). Read files.go, publish.go and
+// source.go first.
 package templates

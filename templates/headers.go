@@ -31,7 +31,8 @@ func headerNames(all []*catalog.Header) *jen.Statement {
 	for _, h := range all {
 		names = append(names, comment(h.Doc).Id(h.Constant()).String().Op("=").Lit(h.Name.V))
 	}
-	return comment("The headers of the catalogue: keys of the metadata of events whose texts have a type. The bus checks them when an event is published.").
+	return comment("The headers of the catalogue: keys of the metadata of events whose texts have a type. The bus " +
+		"checks them when an event is published.").
 		Const().Defs(names...)
 }
 
@@ -56,7 +57,8 @@ func headerOption(h *catalog.Header) *jen.Statement {
 //		return runtime.HeaderOf[<type>](metadata, Header<Name>)
 //	}
 func headerAccessor(h *catalog.Header) *jen.Statement {
-	return comment(h.Accessor()+" returns the header "+h.Name.V+" in the metadata of an event. The error is [runtime.ErrNoHeader] if it is not there. See [runtime.HeaderOf].").
+	return comment(h.Accessor()+" returns the header "+h.Name.V+
+		" in the metadata of an event. The error is [runtime.ErrNoHeader] if it is not there. See [runtime.HeaderOf].").
 		Func().Id(h.Accessor()).Params(jen.Id("metadata").Map(jen.String()).String()).Params(bareType(h.Type), jen.Error()).
 		Block(jen.Return(inRuntime("HeaderOf").Types(bareType(h.Type)).Call(jen.Id("metadata"), jen.Id(h.Constant()))))
 }

@@ -7,17 +7,13 @@ import "github.com/busgen/busgen/internal/catalog"
 // custom type has its own JSON methods.
 func hasCodec(t *catalog.TypeRef) bool { return !t.Reflected() }
 
-func isUnion(t *catalog.TypeRef) bool  { return t.Kind == catalog.Named && t.Named.IsUnion() }
-func isCustom(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsCustom() }
-func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
-
 // hasJSONMethods reports whether the Go type has the methods WriteJSON and ReadJSON itself.
 func hasJSONMethods(t *catalog.TypeRef) bool {
 	return t.Kind == catalog.Named && !isPlanned(t) || t.Scalar != nil
 }
 
 // isPlanned reports whether t is a struct that the runtime writes and reads without methods for it.
-func isPlanned(t *catalog.TypeRef) bool { return isStruct(t) && typeShape(t.Named).planned() }
+func isPlanned(t *catalog.TypeRef) bool { return t.IsStruct() && typeShape(t.Named).planned() }
 
 // planned reports whether the runtime finds out by itself how the struct is written and read: its fields are present
 // under their names, and of the types of the catalogue language.

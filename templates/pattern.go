@@ -37,9 +37,11 @@ func patternNames(c *catalog.Catalogue) *jen.Statement {
 		}
 		group := ""
 		if s.Group != nil {
-			group = "It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members."
+			group = "It is a member of group " + s.Group.Name.V +
+				", which has one delivery of each event for all of its members."
 		}
-		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" for "+listing(s.Texts(), "and")+".", s.Doc, group).
+		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" for "+listing(s.Texts(), "and")+".",
+			s.Doc, group).
 			Id(s.GoName).String().Op("=").Lit(s.Name.V))
 	}
 	return comment("The subscriptions for patterns that the catalogue declares. They exist from Open on: " +
@@ -55,7 +57,8 @@ func patternNames(c *catalog.Catalogue) *jen.Statement {
 //	}
 func subscribeDeclared(c *catalog.Catalogue, s *catalog.PatternSubscription) *jen.Statement {
 	payload := patternPayload(c, s)
-	return comment(s.FunctionName()+" calls handler for every event that matches "+listing(s.Texts(), "or")+", as the subscription "+s.Name.V+
+	return comment(s.FunctionName()+" calls handler for every event that matches "+listing(s.Texts(), "or")+
+		", as the subscription "+s.Name.V+
 		". Distinguish the events with a type switch over the payload. Each is retried by the settings of its own type"+
 		overrideWords(s)+". See [runtime.SubscribeNamespace].").
 		Func().Id(s.FunctionName()).

@@ -40,7 +40,7 @@ func payloads(c *catalog.Catalogue) []jen.Code {
 	}
 	for _, ns := range c.Namespaces {
 		if ns.Spread || !ns.Shared() {
-			continue // no package could have its interface, or nobody needs it
+			continue // no package could have its interface, or none needs it
 		}
 		constructs = append(constructs, namespaceInterface(c, ns), markers(markerName(ns), ns.Events))
 	}

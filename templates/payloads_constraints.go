@@ -101,8 +101,8 @@ func checkConstraints(t *catalog.TypeRef, c catalog.Constraints, value *jen.Stat
 	return checks
 }
 
-// checkUnique emits the check that no two items of a list are equal. The compiler makes generic functions again for each
-// type, so texts, which are frequent, have a method.
+// checkUnique emits the check that no two items of a list are equal. The compiler makes generic functions again for
+// each type, so texts, which are frequent, have a method.
 func checkUnique(item *catalog.TypeRef, list *jen.Statement, at place) jen.Code {
 	generic := func(name string) jen.Code {
 		return inChecks(name).Call(jen.Op("&").Id(collector(at.depth)), at.path, list)
@@ -125,7 +125,8 @@ func checkBounds(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement
 		if limit.Written() {
 			of := boundOf(t.Kind)
 			method = of.name + method
-			checks = append(checks, jen.Id(collector(at.depth)).Dot(method).Call(at.path, of.value(value), of.bound(limit.V.Text)))
+			checks = append(checks, jen.Id(collector(at.depth)).Dot(method).Call(at.path, of.value(value),
+				of.bound(limit.V.Text)))
 		}
 	}
 	bound(c.Min, "AtLeast")

@@ -26,11 +26,13 @@ func defaults(s shape) []jen.Code {
 			continue
 		}
 		field := jen.Id(s.receiver).Dot(f.GoName)
-		methods = append(methods, comment(catalog.DefaultName(f)+" returns "+f.GoName+", or "+oneLine(string(f.Default.V))+" if it is "+without(f.Type)+".", deprecated(f.Deprecated)).
-			Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(catalog.DefaultName(f)).Params().Add(bareType(f.Type)).Block(
-			jen.If(field.Clone().Op("==").Nil()).Block(jen.Return(constant(f.Type, f.Default.V))),
-			jen.Return(jen.Op("*").Add(field)),
-		))
+		methods = append(methods,
+			comment(catalog.DefaultName(f)+" returns "+f.GoName+", or "+oneLine(string(f.Default.V))+" if it is "+
+				without(f.Type)+".", deprecated(f.Deprecated)).
+				Func().Params(jen.Id(s.receiver).Id(s.goName)).Id(catalog.DefaultName(f)).Params().Add(bareType(f.Type)).Block(
+				jen.If(field.Clone().Op("==").Nil()).Block(jen.Return(constant(f.Type, f.Default.V))),
+				jen.Return(jen.Op("*").Add(field)),
+			))
 	}
 	return methods
 }
@@ -52,7 +54,8 @@ func constant(t *catalog.TypeRef, raw json.RawMessage) *jen.Statement {
 		return jen.Lit(text)
 	case catalog.Date:
 		day, _ := time.Parse(time.DateOnly, text) // it is valid
-		return inRuntime("Date").Values(pair("Year", jen.Lit(day.Year())), pair("Month", jen.Lit(int(day.Month()))), pair("Day", jen.Lit(day.Day())))
+		return inRuntime("Date").Values(pair("Year", jen.Lit(day.Year())), pair("Month", jen.Lit(int(day.Month()))),
+			pair("Day", jen.Lit(day.Day())))
 	case catalog.UUID:
 		return jen.Qual(uuidPath, "UUID").Values(byteList(text)...)
 	case catalog.Named:

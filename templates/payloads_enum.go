@@ -90,7 +90,8 @@ func enumPointerMethod(t *catalog.Type, name string) *jen.Statement {
 
 // validEnum emits
 //
-//	// Valid reports whether <v> is one of the values of <Type>. It is compiled once: each caller would compare the texts.
+//	// Valid reports whether <v> is one of the values of <Type>. It is compiled once:
+//	// each caller would compare the texts.
 //	//
 //	//go:noinline
 //	func (<v> <Type>) Valid() bool {
@@ -176,7 +177,8 @@ func enumString(t *catalog.Type) *jen.Statement {
 	for _, v := range t.Values {
 		cases = append(cases, jen.Case(jen.Id(v.GoName)).Block(jen.Return(jen.Lit(v.Name.V))))
 	}
-	unknown := jen.Lit(t.GoName+"(").Op("+").Qual("strconv", "Itoa").Call(jen.Int().Call(jen.Id(valueReceiver))).Op("+").Lit(")")
+	unknown := jen.Lit(t.GoName+"(").Op("+").Qual("strconv",
+		"Itoa").Call(jen.Int().Call(jen.Id(valueReceiver))).Op("+").Lit(")")
 	return comment("String returns the name of "+valueReceiver+".").
 		Add(enumMethod(t, "String")).Params().String().
 		Block(jen.Switch(jen.Id(valueReceiver)).Block(cases...), jen.Return(unknown))
@@ -215,7 +217,8 @@ func unmarshalTextOf(t *catalog.Type, body ...jen.Code) *jen.Statement {
 }
 
 func unmarshalJSON(t *catalog.Type, what string, base jen.Code) *jen.Statement {
-	return comment("UnmarshalJSON accepts any "+what+", so that events of other versions of the catalogue can be read. Validate reports unknown values.").
+	return comment("UnmarshalJSON accepts any "+what+
+		", so that events of other versions of the catalogue can be read. Validate reports unknown values.").
 		Add(enumPointerMethod(t, "UnmarshalJSON")).Params(jen.Id("data").Index().Byte()).Error().
 		Custom(oneLineBody, jen.Return(jen.Qual("encoding/json", "Unmarshal").Call(
 			jen.Id("data"), jen.Parens(jen.Op("*").Add(base)).Call(jen.Id(valueReceiver)))))
@@ -232,10 +235,12 @@ func marshalNumber(t *catalog.Type) *jen.Statement {
 	v := jen.Id(valueReceiver)
 	return comment("MarshalText implements encoding.TextMarshaler with the name of "+valueReceiver+".").
 		Add(enumMethod(t, "MarshalText")).Params().Params(jen.Index().Byte(), jen.Error()).
-		Custom(oneLineBody, jen.Return(jen.Index().Byte().Call(v.Clone().Dot("String").Call()), v.Clone().Dot("Validate").Call())).Line().Line().
+		Custom(oneLineBody, jen.Return(jen.Index().Byte().Call(v.Clone().Dot("String").Call()),
+			v.Clone().Dot("Validate").Call())).Line().Line().
 		Add(comment("MarshalJSON writes "+valueReceiver+" as a number.")).
 		Add(enumMethod(t, "MarshalJSON")).Params().Params(jen.Index().Byte(), jen.Error()).
-		Custom(oneLineBody, jen.Return(jen.Qual("strconv", "AppendInt").Call(jen.Nil(), jen.Int64().Call(v), jen.Lit(10)), jen.Nil()))
+		Custom(oneLineBody, jen.Return(jen.Qual("strconv", "AppendInt").Call(jen.Nil(), jen.Int64().Call(v), jen.Lit(10)),
+			jen.Nil()))
 }
 
 // unmarshalNumber emits

@@ -19,7 +19,8 @@ import (
 // without the method in the root of several packages, because the payloads of the other
 // packages implement it too.
 func anyEvent(c *catalog.Catalogue) *jen.Statement {
-	about, methods := "AnyEvent is the payload of any event of this catalogue. No other type implements it, so a type switch over the payloads can be complete.",
+	about, methods := "AnyEvent is the payload of any event of this catalogue. No other type implements it, so a type "+
+		"switch over the payloads can be complete.",
 		[]jen.Code{inRuntime("Payload"), jen.Id("isAnyEvent").Params()}
 	switch {
 	case c.Part != nil:

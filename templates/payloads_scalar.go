@@ -77,7 +77,8 @@ func validateScalar(t *catalog.Type) *jen.Statement {
 	}
 	body = append(body, checkConstraints(t.Scalar, t.Constraints, plainValue(t), at)...)
 	return comment("Validate returns nil or a [*runtime.ValidationError] with every problem of " + valueReceiver + ".").
-		Add(enumMethod(t, "Validate")).Params().Error().Block(append(body, jen.Return(jen.Id(collector(0)).Dot("Err").Call()))...)
+		Add(enumMethod(t, "Validate")).Params().Error().Block(append(body,
+		jen.Return(jen.Id(collector(0)).Dot("Err").Call()))...)
 }
 
 // scalarString emits

@@ -52,7 +52,8 @@ func visit(t *catalog.Type) *jen.Statement {
 		params = append(params, jen.Id(function).Func().Params(jen.Id(v.Type.GoName)).Id("R"))
 		cases = append(cases, jen.Case(jen.Id(v.Type.GoName)).Block(jen.Return(jen.Id(function).Call(jen.Id(valueReceiver)))))
 	}
-	return comment(visitName(t)+" calls the function for the variant that "+valueReceiver+" is, and returns its result. It has a parameter for each variant, so that "+
+	return comment(visitName(t)+" calls the function for the variant that "+valueReceiver+
+		" is, and returns its result. It has a parameter for each variant, so that "+
 		"calls do not compile before they handle a new one. It panics if "+valueReceiver+" is nil.").
 		Func().Id(visitName(t)).Types(jen.Id("R").Any()).Custom(linesInParens, params...).Id("R").Block(
 		variantSwitch(cases),
@@ -78,7 +79,8 @@ func validateUnion(t *catalog.Type) *jen.Statement {
 		cases = append(cases, jen.Case(typeName(v.Type)).
 			Block(jen.Return(validity(structRef(v.Type), jen.Id(valueReceiver), t.Recursive))))
 	}
-	return jen.Func().Id(validateUnionName(t)).Params(params...).Error().Block(variantSwitch(cases), jen.Return(notAVariant(t)))
+	return jen.Func().Id(validateUnionName(t)).Params(params...).Error().Block(variantSwitch(cases),
+		jen.Return(notAVariant(t)))
 }
 
 // unionParams emits the parameters of a function of a union.

@@ -54,7 +54,8 @@ func validateStruct(s shape) *jen.Statement {
 		jen.Defer().Id("d").Dot("Leave").Call(),
 	}
 	return method.Custom(oneLineBody, jen.Return(jen.Id(s.receiver).Dot("validate").Call(newDescent()))).Line().Line().
-		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard, body...)...)
+		Func().Params(jen.Id(s.receiver).Id(s.goName)).Id("validate").Params(descentParam()).Error().Block(append(guard,
+		body...)...)
 }
 
 // checkable reports whether some Go values of a type are invalid, or some of what is in a list or a map is against
@@ -102,7 +103,7 @@ func checkField(s shape, f *catalog.Field) []jen.Code {
 		return []jen.Code{jen.If(field.Clone().Op("!=").Nil()).Block(checks...)}
 	}
 	switch {
-	case hasNil(f.Type) && !isUnion(f.Type) && constraints == nil: // nothing is checked of nil
+	case hasNil(f.Type) && !f.Type.IsUnion() && constraints == nil: // nothing is checked of nil
 		return checks
 	case checks == nil && constraints == nil:
 		return nil
@@ -176,21 +177,21 @@ func check(t *catalog.TypeRef, c catalog.Constraints, value *jen.Statement, at p
 //	checks.CustomAs[<usual Go type>](<value>)
 func validity(t *catalog.TypeRef, value *jen.Statement, within bool) *jen.Statement {
 	switch {
-	case isCustom(t) && t.Named.Custom.JSON.Kind == catalog.JSON:
+	case t.IsCustom() && t.Named.Custom.JSON.Kind == catalog.JSON:
 		return inChecks("Custom").Call(value)
-	case isCustom(t):
+	case t.IsCustom():
 		usual := usualType(t.Named.Custom.JSON)
 		if t.MayBeNil() {
 			usual = jen.Op("*").Add(usual)
 		}
 		return inChecks("CustomAs").Types(usual).Call(value)
-	case isUnion(t) && descends(within, t):
+	case t.IsUnion() && descends(within, t):
 		return jen.Id(validateUnionName(t.Named)).Call(value, jen.Id("d"))
-	case isUnion(t) && hasDescent(t.Named):
+	case t.IsUnion() && hasDescent(t.Named):
 		return jen.Id(validateUnionName(t.Named)).Call(value, newDescent())
-	case isUnion(t):
+	case t.IsUnion():
 		return jen.Id(validateUnionName(t.Named)).Call(value)
-	case isStruct(t) && descends(within, t):
+	case t.IsStruct() && descends(within, t):
 		return value.Clone().Dot("validate").Call(jen.Id("d"))
 	}
 	return value.Clone().Dot("Validate").Call()
@@ -202,7 +203,8 @@ func hasValidate(t *catalog.TypeRef) bool {
 	if t.Scalar == nil && t.Go != nil {
 		return false
 	}
-	return t.Scalar != nil || t.Kind == catalog.Named && !isCustom(t) || t.Kind == catalog.Date || t.Kind == catalog.Decimal
+	return t.Scalar != nil || t.Kind == catalog.Named && !t.IsCustom() || t.Kind == catalog.Date ||
+		t.Kind == catalog.Decimal
 }
 
 // checkCollection emits the loop over a list or a map. One inside another
@@ -253,7 +255,7 @@ func loop(t *catalog.TypeRef, c catalog.Constraints, collection *jen.Statement, 
 }
 
 // checkEach emits the check of an item of a list, or a value of a map. If it has constraints, its problems are
-// collected apart, so that those who keep them cost no path:
+// collected apart, so that payloads without problems cost no path:
 //
 //	var inner checks.Problems
 //	<check of item, as if it were a field without a name>

@@ -27,7 +27,8 @@ func publish(c *catalog.Catalogue) []jen.Code {
 //	}
 func publishOne(e *catalog.Event) *jen.Statement {
 	return comment(
-		"Publish"+e.GoName+" publishes one "+e.Name.V+": without an error it is on disk. See [runtime.Publish].", dedupeWords(e), e.Doc, deprecated(e.Deprecated)).
+		"Publish"+e.GoName+" publishes one "+e.Name.V+": without an error it is on disk. See [runtime.Publish].",
+		dedupeWords(e), e.Doc, deprecated(e.Deprecated)).
 		Func().Id("Publish"+e.GoName).
 		Params(publishParams(toPublisher(), "payload", jen.Id(e.GoName))...).
 		Params(jen.Op("*").Add(inRuntime("Receipt")), jen.Error()).
@@ -41,7 +42,8 @@ func dedupeWords(e *catalog.Event) string {
 	if e.DedupeBy == nil {
 		return ""
 	}
-	return "An event with the same " + e.DedupeBy.Label() + " as one before is not stored again: see [runtime.WithDedupeKey]."
+	return "An event with the same " + e.DedupeBy.Label() +
+		" as one before is not stored again: see [runtime.WithDedupeKey]."
 }
 
 // toPublisher is the parameter of what a function publishes to.

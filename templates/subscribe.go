@@ -10,7 +10,8 @@ import (
 // use, as runtime.SubscribeTx, is called with the variable of the event type: a function of each type for it would
 // cost every build.
 func subscribe(c *catalog.Catalogue) []jen.Code {
-	constructs := []jen.Code{comment("The functions below give the runtime a function that calls the handler, and not the handler itself: " +
+	constructs := []jen.Code{comment("The functions below give the runtime a function that calls the handler, and not " +
+		"the handler itself: " +
 		"then the compiler does not have to make the runtime's part of a subscription for each payload again. That is why " +
 		"they assert types. A wrong handler is an error of the compiler all the same: it does not fit the parameter.")}
 	for _, e := range c.Events {
@@ -34,11 +35,12 @@ func subscribe(c *catalog.Catalogue) []jen.Code {
 // subscriptionType is the name of the type of the names of an event's subscriptions.
 func subscriptionType(e *catalog.Event) string { return e.GoName + "Subscription" }
 
-// subscriptionNames lists the names of the subscriptions that the catalogue declares for an event. They are of a type of
-// their own, and no named string, which a literal would become by itself: so a misspelt name, and that of another event,
-// do not compile.
+// subscriptionNames lists the names of the subscriptions that the catalogue declares for an event. They are of a type
+// of their own, and no named string, which a literal would become by itself: so a misspelt name, and that of another
+// event, do not compile.
 func subscriptionNames(e *catalog.Event) []jen.Code {
-	return []jen.Code{subscriptionNameType(e), subscriptionNameText(e), undeclaredSubscription(e), declaredSubscriptions(e)}
+	return []jen.Code{subscriptionNameType(e), subscriptionNameText(e), undeclaredSubscription(e),
+		declaredSubscriptions(e)}
 }
 
 // subscriptionNameType emits
@@ -46,7 +48,8 @@ func subscriptionNames(e *catalog.Event) []jen.Code {
 //	// <Event>Subscription names a subscription of <event.name>: …
 //	type <Event>Subscription struct{ name string }
 func subscriptionNameType(e *catalog.Event) *jen.Statement {
-	return comment(subscriptionType(e) + " names a subscription of " + e.Name.V + ": one that the catalogue declares, or one of [" +
+	return comment(subscriptionType(e) + " names a subscription of " + e.Name.V +
+		": one that the catalogue declares, or one of [" +
 		"Undeclared" + e.GoName + "].").
 		Type().Id(subscriptionType(e)).Struct(jen.Id("name").String())
 }
@@ -56,7 +59,8 @@ func subscriptionNameType(e *catalog.Event) *jen.Statement {
 //	// String returns the name.
 //	func (s <Event>Subscription) String() string { return s.name }
 func subscriptionNameText(e *catalog.Event) *jen.Statement {
-	return comment("String returns the name.").Func().Params(jen.Id("s").Id(subscriptionType(e))).Id("String").Params().String().
+	return comment("String returns the name.").
+		Func().Params(jen.Id("s").Id(subscriptionType(e))).Id("String").Params().String().
 		Custom(oneLineBody, jen.Return(jen.Id("s").Dot("name")))
 }
 
@@ -65,7 +69,8 @@ func subscriptionNameText(e *catalog.Event) *jen.Statement {
 //	// Undeclared<Event> names a subscription of <event.name> that the catalogue does not declare. …
 //	func Undeclared<Event>(name string) <Event>Subscription { return <Event>Subscription{name} }
 func undeclaredSubscription(e *catalog.Event) *jen.Statement {
-	return comment("Undeclared"+e.GoName+" names a subscription of "+e.Name.V+" that the catalogue does not declare. It gets the events "+
+	return comment("Undeclared"+e.GoName+" names a subscription of "+e.Name.V+
+		" that the catalogue does not declare. It gets the events "+
 		"that are published from its first Subscribe"+e.GoName+" on.").
 		Func().Id("Undeclared"+e.GoName).Params(jen.Id("name").String()).Id(subscriptionType(e)).
 		Custom(oneLineBody, jen.Return(jen.Id(subscriptionType(e)).Values(jen.Id("name"))))
@@ -90,7 +95,8 @@ func declaredSubscriptions(e *catalog.Event) *jen.Statement {
 		}
 		words := ""
 		if s.Group != nil {
-			words = "It is a member of group " + s.Group.Name.V + ", which has one delivery of each event for all of its members."
+			words = "It is a member of group " + s.Group.Name.V +
+				", which has one delivery of each event for all of its members."
 		}
 		names = append(names, comment(s.GoName+" is the subscription "+s.Name.V+" of "+e.Name.V+".", s.Doc, words).
 			Id(s.GoName).Op("=").Id(subscriptionType(e)).Values(jen.Lit(s.Name.V)))
@@ -111,8 +117,8 @@ func declaredSubscriptions(e *catalog.Event) *jen.Statement {
 //		}, opts)
 //	}
 //
-// with a string as the name for an event without declared subscriptions. The compiler takes half as long for it as for a
-// call of the generic runtime.Subscribe.
+// with a string as the name for an event without declared subscriptions. The compiler takes half as long for it as for
+// a call of the generic runtime.Subscribe.
 func subscribeEvent(e *catalog.Event) *jen.Statement {
 	function := "Subscribe" + e.GoName
 	of, name := subscriptionParam(e)
@@ -132,7 +138,8 @@ func subscriptionParam(e *catalog.Event) (of, text jen.Code) {
 	return jen.Id(subscriptionType(e)), jen.Id("name").Dot("name")
 }
 
-// settingsPlace says where the settings of an event are. They are not repeated in comments, so that each is in one place.
+// settingsPlace says where the settings of an event are. They are not repeated in comments, so that each is in one
+// place.
 func settingsPlace(e *catalog.Event) string { return "[" + descriptorName(e) + "] has its settings. " }
 
 // subscribeNamespace emits
@@ -155,7 +162,8 @@ func subscribeNamespace(ns *catalog.Namespace) *jen.Statement {
 // subscribeAll emits
 //
 //	// SubscribeAll calls handler for every event …
-//	func SubscribeAll(bus *runtime.Bus, name string, handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+//	func SubscribeAll(bus *runtime.Bus, name string,
+//		handler runtime.Handler[AnyEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 //
 // with a body like that of subscribeNamespace.
 func subscribeAll() *jen.Statement {
@@ -163,7 +171,8 @@ func subscribeAll() *jen.Statement {
 }
 
 func subscribePattern(function, pattern, payload, events string) *jen.Statement {
-	return comment(function + " calls handler for " + events + ", each with the settings of its own type. See [runtime.SubscribeNamespace].").
+	return comment(function + " calls handler for " + events +
+		", each with the settings of its own type. See [runtime.SubscribeNamespace].").
 		Func().Id(function).Params(subscribeParams(jen.String(), payload)...).Params(subscribeResults()...).
 		Block(namespaceCall(pattern, jen.Id("name"), payload))
 }
@@ -182,7 +191,8 @@ func calling(payload string) jen.Code {
 
 // callingOf is calling for a type of handlers, and what they return.
 func callingOf(results, handler jen.Code, payload string) jen.Code {
-	return jen.Func().Params(jen.Id("ctx").Qual("context", "Context"), jen.List(jen.Id("handler"), jen.Id("e")).Any()).Add(results).Block(
+	return jen.Func().Params(jen.Id("ctx").Qual("context", "Context"),
+		jen.List(jen.Id("handler"), jen.Id("e")).Any()).Add(results).Block(
 		jen.Return(jen.Id("handler").Assert(handler).Call(
 			jen.Id("ctx"), jen.Op("*").Id("e").Assert(jen.Op("*").Add(inRuntime("Event")).Types(jen.Id(payload))),
 		)),

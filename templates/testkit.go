@@ -1,9 +1,15 @@
 package templates
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dave/jennifer/jen"
 
@@ -16,7 +22,8 @@ import (
 func testKit(header string, c *catalog.Catalogue, importPath string) (output.File, error) {
 	name := testPackage(c.Package.V)
 	file := jen.NewFile(name)
-	about := "Package " + name + " is a test kit for programs that use package " + c.Package.V + ". Each test gets a bus in memory, " +
+	about := "Package " + name + " is a test kit for programs that use package " + c.Package.V +
+		". Each test gets a bus in memory, " +
 		"virtual time, a record of published events, and ways to cause faults. See package runtimetest."
 	for _, line := range commentLines([]string{about}) {
 		file.PackageComment("// " + line)
@@ -34,8 +41,10 @@ func testKit(header string, c *catalog.Catalogue, importPath string) (output.Fil
 	}
 	content, err := render(file, header, append([]jen.Code{
 		kitNew(importPath), kitRun(importPath), kitSamples(c),
-		kitRecorder(importPath, "Published", "Event", "the events with payloads of type T that are stored so far, in the order of the log"),
-		kitRecorder(importPath, "DeadLetters", "DeadLetter", "the dead letters of events with payloads of type T, the oldest dead letter first"),
+		kitRecorder(importPath, "Published", "Event",
+			"the events with payloads of type T that are stored so far, in the order of the log"),
+		kitRecorder(importPath, "DeadLetters", "DeadLetter",
+			"the dead letters of events with payloads of type T, the oldest dead letter first"),
 	}, samples(c, importPath)...))
 	if slices.ContainsFunc(everyEvent(c), func(e *catalog.Event) bool { return e.Deprecated.Written() }) {
 		content = allowDeprecated(content)
@@ -50,7 +59,8 @@ func testPackage(name string) string { return strings.TrimRight(name, "_") + "te
 
 // kitNames has the names that testkit.gen.go uses itself. A package with one of these
 // names is imported under another name.
-var kitNames = map[string]bool{"testing": true, "runtimetest": true, "t": true, "f": true, "opts": true, "kit": true, "T": true}
+var kitNames = map[string]bool{"testing": true, "runtimetest": true, "t": true, "f": true, "opts": true, "kit": true,
+	"T": true}
 
 // kitNew emits
 //
@@ -99,7 +109,8 @@ func kitSamples(c *catalog.Catalogue) *jen.Statement {
 	for _, e := range everyEvent(c) {
 		samples = append(samples, jen.Id(sampleName(e)).Call())
 	}
-	return comment("Samples returns a valid payload of every event, in the order of the catalogue. [runtimetest.Kit.Publish] takes them.").
+	return comment("Samples returns a valid payload of every event, in the order of the catalogue. " +
+		"[runtimetest.Kit.Publish] takes them.").
 		Func().Id("Samples").Params().Index().Add(inRuntime("Payload")).
 		Block(jen.Return(jen.Index().Add(inRuntime("Payload")).Custom(linesInBraces, samples...)))
 }
@@ -115,4 +126,74 @@ func kitRecorder(importPath, name, item, what string) *jen.Statement {
 		Func().Id(name).Types(jen.Id("T").Qual(importPath, "AnyEvent")).
 		Params(jen.Id("kit").Op("*").Qual(kitPath, "Kit")).Index().Add(inRuntime(item)).Types(jen.Id("T")).
 		Block(jen.Return(jen.Qual(kitPath, name).Types(jen.Id("T")).Call(jen.Id("kit"))))
+}
+
+// samples lists the functions that return a payload of each event. They are in the test kit: what a program is built
+// of does not need them.
+func samples(c *catalog.Catalogue, importPath string) []jen.Code {
+	var constructs []jen.Code
+	for _, e := range everyEvent(c) {
+		constructs = append(constructs, sample(e, packageOf(e, importPath)))
+	}
+	return constructs
+}
+
+// packageOf returns the import path of the package that has an event. That of the root is importPath.
+func packageOf(e *catalog.Event, importPath string) string {
+	if e.Package != nil {
+		return e.Package.ImportPath()
+	}
+	return importPath
+}
+
+// sample emits
+//
+//	// Sample<Event> returns a new copy of the first example of <event.name>.
+//	func Sample<Event>() <events>.<Event> {
+//		return wire.MustParse[<events>.<Event>](`<json>`)
+//	}
+func sample(e *catalog.Event, importPath string) *jen.Statement {
+	which := "a new, valid payload of " + e.Name.V + " with made-up values"
+	if len(e.Examples) > 0 {
+		which = "a new copy of the first example of " + e.Name.V
+	}
+	return comment(sampleName(e)+" returns "+which+".", deprecated(e.Deprecated)).
+		Func().Id(sampleName(e)).Params().Qual(importPath, e.GoName).
+		Block(jen.Return(inWire("MustParse").Types(jen.Qual(importPath, e.GoName)).Call(rawJSON(e.Sample()))))
+}
+
+// sampleName returns the name of an event's function. Packages below the root can have events of the same Go names.
+func sampleName(e *catalog.Event) string {
+	name := "Sample" + e.GoName
+	if e.Package != nil {
+		first, size := utf8.DecodeRuneInString(e.Package.Name.V)
+		name += "Of" + string(unicode.ToUpper(first)) + e.Package.Name.V[size:]
+	}
+	return name
+}
+
+// rawJSON emits JSON as a raw string, with a line for each field.
+func rawJSON(text json.RawMessage) *jen.Statement {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "\t", "\t"); err != nil {
+		panic(fmt.Sprintf("templates: the sample %s is not JSON: %v", text, err))
+	}
+	return jen.Id("`" + escapeInJSON(indented.String()) + "`")
+}
+
+// escapeInJSON replaces back quotes and invisible characters with JSON escapes. They
+// occur only inside strings, so the JSON keeps its meaning.
+func escapeInJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '`' || !unicode.IsPrint(r) && r != '\n' && r != '\t':
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

@@ -50,9 +50,9 @@ func (f *fitting) types(writer, reader operand) fitness {
 		if w.Kind == catalog.List {
 			return f.types(writer.each(), reader.each())
 		}
-	case r.Kind == catalog.Map || isStruct(r):
+	case r.Kind == catalog.Map || r.IsStruct():
 		return f.objects(writer, reader)
-	case r.Kind == catalog.Named && r.Named.IsUnion():
+	case r.IsUnion():
 		return f.unions(w, r)
 	case isNumber(w) && isNumber(r):
 		return numbers(writer, reader)
@@ -76,9 +76,9 @@ func (f *fitting) objects(writer, reader operand) fitness {
 			worst = max(worst, loose, f.types(writer.each(), operand{field.Type, field.Constraints}))
 		}
 		return worst
-	case isStruct(w):
+	case w.IsStruct():
 		return f.object(w.Named, w.Named.Fields, reader)
-	case w.Kind == catalog.Named && w.Named.IsUnion():
+	case w.IsUnion():
 		worst := fine
 		for _, v := range w.Named.Variants {
 			worst = max(worst, f.object(v.Type, append([]*catalog.Field{discriminator(w.Named)}, v.Type.Fields...), reader))
@@ -236,14 +236,12 @@ func limits(o operand) (least, most *big.Int) {
 	return least, most
 }
 
-func isStruct(t *catalog.TypeRef) bool { return t.Kind == catalog.Named && t.Named.IsStruct() }
-
 func isNumber(t *catalog.TypeRef) bool {
 	switch t.Kind {
 	case catalog.Int, catalog.Int32, catalog.Int64, catalog.Uint64, catalog.Float64:
 		return true
 	}
-	return t.Kind == catalog.Named && t.Named.IsEnum() && t.Named.Integer
+	return t.IsEnum() && t.Named.Integer
 }
 
 func isText(t *catalog.TypeRef) bool {
@@ -251,7 +249,7 @@ func isText(t *catalog.TypeRef) bool {
 	case catalog.String, catalog.Bytes, catalog.Time, catalog.Date, catalog.Duration, catalog.UUID, catalog.Decimal:
 		return true
 	}
-	return t.Kind == catalog.Named && t.Named.IsEnum() && !t.Named.Integer
+	return t.IsEnum() && !t.Named.Integer
 }
 
 // bare returns the text of a type without its mark.

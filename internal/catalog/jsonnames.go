@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -76,8 +77,5 @@ func FoldJSONName(name string) string {
 
 // Label returns what the catalogue calls the field. It is the JSON name if the field was read from a record.
 func (f *Field) Label() string {
-	if f.Local.V == "" {
-		return f.Name.V
-	}
-	return f.Local.V
+	return cmp.Or(f.Local.V, f.Name.V)
 }

@@ -1,13 +1,13 @@
 package catalog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Label returns what the catalogue calls the event. It is the name on the wire if the event was read from a record.
 func (e *Event) Label() string {
-	if e.Local.V == "" {
-		return e.Name.V
-	}
-	return e.Local.V
+	return cmp.Or(e.Local.V, e.Name.V)
 }
 
 // EventLabels lists what the catalogue calls its events, in their order.

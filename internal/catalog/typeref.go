@@ -53,6 +53,13 @@ func CutElem(text string) (kind Kind, elem string, found bool) {
 // IsCollection reports whether t is a list or a map.
 func (t *TypeRef) IsCollection() bool { return t.Kind == List || t.Kind == Map }
 
+// What a declared type is. Built-in types, lists and maps are none of these.
+
+func (t *TypeRef) IsStruct() bool { return t.Kind == Named && t.Named.IsStruct() }
+func (t *TypeRef) IsUnion() bool  { return t.Kind == Named && t.Named.IsUnion() }
+func (t *TypeRef) IsEnum() bool   { return t.Kind == Named && t.Named.IsEnum() }
+func (t *TypeRef) IsCustom() bool { return t.Kind == Named && t.Named.IsCustom() }
+
 // Declared returns the declared type at the bottom of t: that of the elements, if t is a list or a map.
 // It is nil if that is a built-in type.
 func (t *TypeRef) Declared() *Type {
@@ -65,7 +72,7 @@ func (t *TypeRef) Declared() *Type {
 // JSONType returns the type whose JSON t has: t itself, or the declared form of a custom Go type. It is nil
 // for nil.
 func (t *TypeRef) JSONType() *TypeRef {
-	if t != nil && t.Kind == Named && t.Named.IsCustom() {
+	if t != nil && t.IsCustom() {
 		return t.Named.Custom.JSON
 	}
 	return t
@@ -76,5 +83,5 @@ var defaultable = []Kind{String, Bool, Int, Int32, Int64, Uint64, Float64, Decim
 
 // TakesDefault reports whether a field of type t can have a default: whether it is a scalar.
 func (t *TypeRef) TakesDefault() bool {
-	return slices.Contains(defaultable, t.Kind) || t.Kind == Named && t.Named.IsEnum()
+	return slices.Contains(defaultable, t.Kind) || t.IsEnum()
 }

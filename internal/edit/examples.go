@@ -60,11 +60,11 @@ func (w exampleWalker) of(n *yaml.Node, t *catalog.TypeRef) {
 		}
 	case t.Kind == catalog.Map:
 		eachPair(n, func(_, val *yaml.Node) { w.of(val, t.Elem) })
-	case t.Kind == catalog.Named && t.Named.IsStruct():
+	case t.IsStruct():
 		w.fields(n, t.Named.Fields)
-	case t.Kind == catalog.Named && t.Named.IsEnum() && w.value != nil:
+	case t.IsEnum() && w.value != nil:
 		w.value(t.Named, n)
-	case t.Kind == catalog.Named && t.Named.IsUnion():
+	case t.IsUnion():
 		_, chosen := value(n, t.Named.Discriminator.V)
 		for _, v := range t.Named.Variants {
 			if chosen != nil && v.Name.V == chosen.Value {

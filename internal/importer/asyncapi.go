@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -9,6 +10,10 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/importer/draft"
+	"github.com/busgen/busgen/internal/importer/findings"
+	"github.com/busgen/busgen/internal/importer/names"
+	"github.com/busgen/busgen/internal/importer/tree"
 )
 
 // AsyncAPI makes a catalogue of an AsyncAPI document of version 3, 2 or 1, in JSON or YAML; file is
@@ -19,19 +24,23 @@ func AsyncAPI(file string, source []byte, o Options) *Result {
 }
 
 func (im *importer) asyncAPI() {
-	version := im.root.str("asyncapi")
+	version := im.root.Str("asyncapi")
 	major, _, _ := strings.Cut(version, ".")
 	if version == "" || major != "1" && major != "2" && major != "3" {
-		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is not an AsyncAPI document of version 1, 2 or 3").Hint = "it needs a key asyncapi with the version, such as 3.0.0"
+		im.Report(im.root.At("asyncapi"), rules.ImportDocument, "this is not an AsyncAPI document of version 1, 2 or 3").
+			Hint = "it needs a key asyncapi with the version, such as 3.0.0"
 		return
 	}
 	if im.Event != "" {
-		im.report(im.root.place, rules.ImportDocument, "the messages have names of their own, so no event can be named %s", quoted(im.Event))
+		im.Report(im.root.Place, rules.ImportDocument, "the messages have names of their own, so no event can be named %s",
+			findings.Quote(im.Event))
 		return
 	}
 	r := newAsyncReader(im)
 	r.reserveNames()
-	im.limits = r.yamlOfLimits()
+	for _, m := range r.root.Get("x-busgen").Get("limits").Properties() {
+		r.catalogue.Add(r.catalogue.Limits, m.Name, r.catalogue.Value(m.Value), m.At)
+	}
 	switch major {
 	case "1":
 		r.topics1()
@@ -41,56 +50,57 @@ func (im *importer) asyncAPI() {
 		r.channels3()
 		r.operations3()
 	}
-	components := im.root.get("components")
-	for _, m := range components.get("messages").properties() {
-		r.message(m, m.name)
+	components := im.root.Get("components")
+	for _, m := range components.Get("messages").Properties() {
+		r.message(m, m.Name)
 	}
-	schemas := components.get("schemas")
+	schemas := components.Get("schemas")
 	if len(r.made) == 0 { // it is a library of schemas
-		im.definedEvents(im.eventDefs(schemas.properties()))
-		if len(im.events.Content) > 0 {
-			im.note(schemas.place, "the document has no message, so the schemas that no other refers to are the events")
+		im.definedEvents(im.eventDefs(schemas.Properties()))
+		if len(im.catalogue.Events.Content) > 0 {
+			im.Note(schemas.Place, "the document has no message, so the schemas that no other refers to are the events")
 		}
 	}
-	im.patterns = r.patternSubscriptions()
-	im.headers, im.policies = r.yamlOfHeaders()
-	im.declareAll(schemas.properties())
+	r.patternSubscriptions()
+	r.divideHeaders()
+	im.declareAll(schemas.Properties())
 	r.rest(components)
 }
 
 // An asyncReader reads an AsyncAPI document.
 type asyncReader struct {
 	*importer
-	made          map[*node][]*asyncEvent // by message
-	alike         map[string][]*node      // messages by name
-	payloadNames  map[string]*node        // the schemas that payloads have, by their names
-	subscriptions names
+	made          map[*tree.Node][]*asyncEvent // by message
+	alike         map[string][]*tree.Node      // messages by name
+	payloadNames  map[string]*tree.Node        // the schemas that payloads have, by their names
+	subscriptions names.Taken
 	eventHeaders  []eventHeaders
 }
 
 func newAsyncReader(im *importer) *asyncReader {
-	return &asyncReader{importer: im, made: map[*node][]*asyncEvent{}, alike: map[string][]*node{}, payloadNames: map[string]*node{}, subscriptions: names{}}
+	return &asyncReader{importer: im, made: map[*tree.Node][]*asyncEvent{}, alike: map[string][]*tree.Node{},
+		payloadNames: map[string]*tree.Node{}, subscriptions: names.Taken{}}
 }
 
 // An asyncEvent is an event that was made of a message.
 type asyncEvent struct {
 	name          string
 	body          *yaml.Node
-	settings      *node      // that are its own
+	settings      *tree.Node // that are its own
 	subscriptions *yaml.Node // nil for none
 }
 
 // reserveNames keeps types from taking the Go names of events.
 func (r *asyncReader) reserveNames() {
-	for _, m := range r.root.get("components").get("messages").properties() {
-		r.reserve(messageLabel(m.value, m.name))
+	for _, m := range r.root.Get("components").Get("messages").Properties() {
+		r.types.Reserve(messageLabel(m.Value, m.Name))
 	}
 }
 
 // messageName is the name of a message, or else what it is called in the document.
-func messageName(m *node, key string) string {
-	for _, name := range []string{m.str("name"), key, m.str("messageId")} {
-		if eventName(name) != "" || isWire(name) {
+func messageName(m *tree.Node, key string) string {
+	for _, name := range []string{m.Str("name"), key, m.Str("messageId")} {
+		if names.Event(name) != "" || names.IsWire(name) {
 			return name
 		}
 	}
@@ -98,91 +108,72 @@ func messageName(m *node, key string) string {
 }
 
 // messageLabel is what the event of a message is called in the catalogue: the key, in what a catalogue was exported to.
-func messageLabel(m *node, key string) string {
-	if m.get("x-busgen") != nil && glob.ValidName(key) == nil {
+func messageLabel(m *tree.Node, key string) string {
+	if m.Get("x-busgen") != nil && glob.ValidName(key) == nil {
 		return key
 	}
 	return messageName(m, key)
 }
 
-// followed returns what a $ref leads to, with the last word of the reference.
-func (im *importer) followed(m member) (*node, string) {
-	n, name := m.value, m.name
-	for range maxReferences {
-		if n.get("$ref") == nil || !n.get("$ref").is(text) {
-			return n, name
-		}
-		next, last := im.resolve(n)
-		if next == nil {
-			return nil, ""
-		}
-		n, name = next, last
-	}
-	return nil, ""
-}
-
 // subscribe adds subscriptions to the events of a message.
-func (r *asyncReader) subscribe(events []*asyncEvent, name string, at member, description *node) {
+func (r *asyncReader) subscribe(events []*asyncEvent, name string, at tree.Member, description *tree.Node) {
 	for _, e := range events {
 		r.subscribeTo(e, name, at, description)
 	}
 }
 
-func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at member, description *node) {
+func (r *asyncReader) subscribeTo(e *asyncEvent, name string, at tree.Member, description *tree.Node) {
 	wanted := strings.TrimPrefix(name, "handle.")
 	if !catalog.SubscriptionName.MatchString(wanted) || len(wanted) > format.MaxSubscriptionName {
-		wanted = joined(wanted, "-")
+		wanted = names.Joined(wanted, "-")
 		if wanted == "" || len(wanted) > format.MaxSubscriptionName {
 			wanted = "subscription"
 		}
 	}
-	free := r.subscriptions.unique(wanted)
+	free := r.subscriptions.Unique(wanted)
 	if free != strings.TrimPrefix(name, "handle.") {
-		r.rename(aSubscription, name, free, at.at)
+		r.Rename(findings.Subscription, name, free, at.At)
 	}
 	if e.subscriptions == nil {
-		e.subscriptions = mapping()
-		r.add(e.body, "subscriptions", e.subscriptions, at.at)
+		e.subscriptions = draft.Mapping()
+		r.catalogue.Add(e.body, "subscriptions", e.subscriptions, at.At)
 	}
-	body := mapping()
-	if description.is(text) {
-		r.addText(body, "doc", strings.TrimSpace(description.text), description.place)
+	body := draft.Mapping()
+	if description.Is(tree.Text) {
+		r.catalogue.AddText(body, "doc", strings.TrimSpace(description.Text), description.Place)
 	}
-	r.addText(body, "group", at.value.get("x-busgen").str("group"), at.value.at("x-busgen"))
+	r.catalogue.AddText(body, "group", at.Value.Get("x-busgen").Str("group"), at.Value.At("x-busgen"))
 	base := builtIn()
 	if e.settings != nil {
 		clear(base) // all of them are there
 	}
-	for _, m := range e.settings.properties() {
-		base[m.name] = settingText(m.value)
+	for _, m := range e.settings.Properties() {
+		base[m.Name] = settingText(m.Value)
 	}
-	if own := at.value.get("x-busgen").get("settings"); own != nil {
-		r.settings(body, without(own, "priority"), base)
+	if own := at.Value.Get("x-busgen").Get("settings"); own != nil {
+		r.settings(body, own.Without("priority"), base)
 	}
-	r.add(e.subscriptions, free, body, at.at)
+	r.catalogue.Add(e.subscriptions, free, body, at.At)
+}
+
+// noPlace notes the members of n that are not known: a catalogue has no place for them.
+func (im *importer) noPlace(n *tree.Node, what string, known ...string) {
+	for _, m := range n.Properties() {
+		if !slices.Contains(known, m.Name) {
+			im.Note(m.At, "a catalogue has no place for %s of %s", m.Name, what)
+		}
+	}
 }
 
 // rest reports what no event and no type was made of.
-func (r *asyncReader) rest(components *node) {
-	for _, m := range r.root.members {
-		switch m.name {
-		case "asyncapi", "info", "channels", "topics", "operations", "components", "x-busgen":
-		case "defaultContentType":
-			if !strings.Contains(m.value.text, "json") {
-				r.report(m.at, rules.ImportPayload, "the content is %s; that of an event is JSON", quoted(m.value.text))
-			}
-		default:
-			r.note(m.at, "a catalogue has no place for %s of the document", m.name)
-		}
+func (r *asyncReader) rest(components *tree.Node) {
+	const contentType = "defaultContentType"
+	if of := r.root.Get(contentType); of != nil && !strings.Contains(of.Text, "json") {
+		r.Report(r.root.At(contentType), rules.ImportPayload, "the content is %s; that of an event is JSON",
+			findings.Quote(of.Text))
 	}
-	for _, m := range r.root.get("info").properties() {
-		if m.name != "title" && m.name != "version" {
-			r.note(m.at, "a catalogue has no place for %s of info", m.name)
-		}
-	}
-	for _, m := range components.properties() {
-		if m.name != "messages" && m.name != "schemas" {
-			r.note(m.at, "a catalogue has no place for %s of components", m.name)
-		}
-	}
+	r.noPlace(r.root, "the document", "asyncapi", "info", "channels", "topics", "operations", "components", "x-busgen",
+		contentType)
+	r.noPlace(r.root.Get("info"), "info", "title", "version")
+	r.noPlace(components, "components", "messages", "schemas")
 }

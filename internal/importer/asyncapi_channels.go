@@ -4,28 +4,30 @@ import (
 	"slices"
 
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/importer/tree"
 )
 
 // channels3 reads the messages of the channels of version 3.
 func (r *asyncReader) channels3() {
-	for _, c := range r.root.get("channels").properties() {
-		channel, _ := r.followed(c)
-		for _, m := range channel.get("messages").properties() {
-			r.message(m, m.name)
+	for _, c := range r.root.Get("channels").Properties() {
+		channel := r.schemas.Followed(c.Value)
+		for _, m := range channel.Get("messages").Properties() {
+			r.message(m, m.Name)
 		}
 		r.channelRest(channel, "messages")
 	}
 }
 
 // channelRest reports what is said of a channel.
-func (r *asyncReader) channelRest(channel *node, known ...string) {
-	for _, m := range channel.properties() {
-		said := m.value.is(text) && slices.ContainsFunc(channel.get("messages").properties(), func(message member) bool {
-			n, _ := r.followed(message)
-			return n.str("description") == m.value.text
-		})
-		if m.name != "address" && !slices.Contains(known, m.name) && !said {
-			r.note(m.at, "a catalogue has no place for %s of a channel", m.name)
+func (r *asyncReader) channelRest(channel *tree.Node, known ...string) {
+	for _, m := range channel.Properties() {
+		said := m.Value.Is(tree.Text) &&
+			slices.ContainsFunc(channel.Get("messages").Properties(), func(message tree.Member) bool {
+				n := r.schemas.Followed(message.Value)
+				return n.Str("description") == m.Value.Text
+			})
+		if m.Name != "address" && !slices.Contains(known, m.Name) && !said {
+			r.Note(m.At, "a catalogue has no place for %s of a channel", m.Name)
 		}
 	}
 }
@@ -33,52 +35,53 @@ func (r *asyncReader) channelRest(channel *node, known ...string) {
 // operations3 makes subscriptions of what is received. What is sent is published by the
 // program, and is not in a catalogue.
 func (r *asyncReader) operations3() {
-	for _, o := range r.root.get("operations").properties() {
-		op, _ := r.followed(o)
-		if op.str("action") == "receive" {
+	for _, o := range r.root.Get("operations").Properties() {
+		op := r.schemas.Followed(o.Value)
+		if op.Str("action") == "receive" {
 			for _, m := range r.messagesOf(op) {
-				r.subscribe(r.message(m, m.name), o.name, member{o.name, o.at, op}, op.get("description"))
+				r.subscribe(r.message(m, m.Name), o.Name, tree.NewMember(o.Name, o.At, op), op.Get("description"))
 			}
 		}
-		for _, m := range op.properties() {
-			switch m.name {
+		for _, m := range op.Properties() {
+			switch m.Name {
 			case "action", "channel", "messages", "description", "x-busgen":
 			case "reply":
-				r.report(m.at, rules.ImportKeyword, "the reply of an operation has no counterpart in a catalogue").Hint = "publish an answer as an event of its own"
+				r.Report(m.At, rules.ImportKeyword, "the reply of an operation has no counterpart in a catalogue").
+					Hint = "publish an answer as an event of its own"
 			case "traits":
-				r.report(m.at, rules.ImportKeyword, "the traits of an operation have no counterpart in a catalogue")
+				r.Report(m.At, rules.ImportKeyword, "the traits of an operation have no counterpart in a catalogue")
 			default:
-				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
+				r.Note(m.At, "a catalogue has no place for %s of an operation", m.Name)
 			}
 		}
 	}
 }
 
 // messagesOf are the messages of an operation: those that it names, or all of its channel.
-func (r *asyncReader) messagesOf(op *node) []member {
-	if named := op.get("messages"); named.is(list) {
-		var all []member
-		for _, m := range named.items {
-			all = append(all, member{"", m.place, m})
+func (r *asyncReader) messagesOf(op *tree.Node) []tree.Member {
+	if named := op.Get("messages"); named.Is(tree.List) {
+		var all []tree.Member
+		for _, m := range named.Items {
+			all = append(all, tree.NewMember("", m.Place, m))
 		}
 		return all
 	}
-	channel, _ := r.followed(member{value: op.get("channel")})
-	return channel.get("messages").properties()
+	channel := r.schemas.Followed(op.Get("channel"))
+	return channel.Get("messages").Properties()
 }
 
 // channels2 reads version 2, in which a channel has its operations inside. Others publish what
 // the program receives.
 func (r *asyncReader) channels2() {
-	for _, c := range r.root.get("channels").properties() {
-		channel, _ := r.followed(c)
-		for _, o := range channel.properties() {
-			switch o.name {
+	for _, c := range r.root.Get("channels").Properties() {
+		channel := r.schemas.Followed(c.Value)
+		for _, o := range channel.Properties() {
+			switch o.Name {
 			case "publish", "subscribe":
-				r.operation2(c.name, o)
+				r.operation2(c.Name, o)
 			case "$ref":
 			default:
-				r.note(o.at, "a catalogue has no place for %s of a channel", o.name)
+				r.Note(o.At, "a catalogue has no place for %s of a channel", o.Name)
 			}
 		}
 	}
@@ -86,58 +89,58 @@ func (r *asyncReader) channels2() {
 
 // topics1 reads version 1, in which what is published or subscribed to under a topic is a message.
 func (r *asyncReader) topics1() {
-	for _, t := range r.root.get("topics").properties() {
-		topic, _ := r.followed(t)
-		for _, o := range topic.properties() {
-			switch o.name {
+	for _, t := range r.root.Get("topics").Properties() {
+		topic := r.schemas.Followed(t.Value)
+		for _, o := range topic.Properties() {
+			switch o.Name {
 			case "publish", "subscribe":
-				op := &node{kind: object, place: o.value.place, members: []member{{"message", o.at, o.value}}}
-				r.operation2(t.name, member{o.name, o.at, op})
+				op := tree.NewObject(o.Value.Place).Add("message", o.At, o.Value)
+				r.operation2(t.Name, tree.NewMember(o.Name, o.At, op))
 			case "$ref":
 			default:
-				r.note(o.at, "a catalogue has no place for %s of a topic", o.name)
+				r.Note(o.At, "a catalogue has no place for %s of a topic", o.Name)
 			}
 		}
 	}
 }
 
-func (r *asyncReader) operation2(channel string, o member) {
-	messages := []member{{channel, o.at, o.value.get("message")}}
-	if several := o.value.get("message").get("oneOf"); several.is(list) {
+func (r *asyncReader) operation2(channel string, o tree.Member) {
+	messages := []tree.Member{tree.NewMember(channel, o.At, o.Value.Get("message"))}
+	if several := o.Value.Get("message").Get("oneOf"); several.Is(tree.List) {
 		messages = nil
-		for _, m := range several.items {
-			messages = append(messages, member{channel, m.place, m})
+		for _, m := range several.Items {
+			messages = append(messages, tree.NewMember(channel, m.Place, m))
 		}
 	}
 	for _, m := range messages {
-		if m.value == nil {
+		if m.Value == nil {
 			continue
 		}
 		e := r.message(m, channel)
-		if o.name != "publish" {
+		if o.Name != "publish" {
 			continue
 		}
-		name := o.value.str("operationId")
+		name := o.Value.Str("operationId")
 		if name == "" {
 			name = channel
 		}
-		said := o.value.get("description")
+		said := o.Value.Get("description")
 		if said == nil {
-			said = o.value.get("summary")
+			said = o.Value.Get("summary")
 		}
-		r.subscribe(e, name, member{name, o.at, o.value}, said)
+		r.subscribe(e, name, tree.NewMember(name, o.At, o.Value), said)
 	}
-	for _, m := range o.value.properties() {
-		switch m.name {
+	for _, m := range o.Value.Properties() {
+		switch m.Name {
 		case "message", "operationId", "x-busgen":
 		case "description", "summary":
-			if o.name != "publish" {
-				r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
+			if o.Name != "publish" {
+				r.Note(m.At, "a catalogue has no place for %s of an operation", m.Name)
 			}
 		case "traits":
-			r.report(m.at, rules.ImportKeyword, "the traits of an operation have no counterpart in a catalogue")
+			r.Report(m.At, rules.ImportKeyword, "the traits of an operation have no counterpart in a catalogue")
 		default:
-			r.note(m.at, "a catalogue has no place for %s of an operation", m.name)
+			r.Note(m.At, "a catalogue has no place for %s of an operation", m.Name)
 		}
 	}
 }

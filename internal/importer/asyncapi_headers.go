@@ -9,6 +9,10 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/importer/draft"
+	"github.com/busgen/busgen/internal/importer/findings"
+	"github.com/busgen/busgen/internal/importer/schema"
+	"github.com/busgen/busgen/internal/importer/tree"
 )
 
 // eventHeaders are the headers of an event, as a catalogue has them.
@@ -22,19 +26,20 @@ type eventHeaders struct {
 const maxHeaderParts = 50
 
 // headers reads the headers of a message, with those of its traits, for an event that was made of it.
-func (r *asyncReader) headers(event string, message *node) {
-	all := eventHeaders{event: event, at: message.at("headers"), bodies: mapping()}
+func (r *asyncReader) headers(event string, message *tree.Node) {
+	all := eventHeaders{event: event, at: message.At("headers"), bodies: draft.Mapping()}
 	parts := 0
-	r.headersOf(all.bodies, message.get("headers"), &parts)
-	for _, t := range message.get("traits").elements() {
-		trait, _ := r.followed(member{value: t, at: t.place})
-		if all.bodies.Content == nil && trait.get("headers") != nil {
-			all.at = trait.at("headers")
+	r.headersOf(all.bodies, message.Get("headers"), &parts)
+	for _, t := range message.Get("traits").Elements() {
+		trait := r.schemas.Followed(t)
+		if all.bodies.Content == nil && trait.Get("headers") != nil {
+			all.at = trait.At("headers")
 		}
-		r.headersOf(all.bodies, trait.get("headers"), &parts)
-		for _, m := range trait.properties() {
-			if m.name != "headers" {
-				r.report(m.at, rules.ImportKeyword, "the traits of a message have no counterpart in a catalogue, apart from headers").
+		r.headersOf(all.bodies, trait.Get("headers"), &parts)
+		for _, m := range trait.Properties() {
+			if m.Name != "headers" {
+				r.Report(m.At, rules.ImportKeyword,
+					"the traits of a message have no counterpart in a catalogue, apart from headers").
 					Hint = "write what is in the trait into the message"
 				break
 			}
@@ -46,67 +51,71 @@ func (r *asyncReader) headers(event string, message *node) {
 }
 
 // headersOf adds the headers that a schema describes, also by parts of it. What was described before stays.
-func (r *asyncReader) headersOf(bodies *yaml.Node, headers *node, parts *int) {
+func (r *asyncReader) headersOf(bodies *yaml.Node, headers *tree.Node, parts *int) {
 	if headers == nil {
 		return
 	}
-	s, _ := r.followed(member{value: headers, at: headers.place})
-	if isMultiFormat(s) {
-		if !isJSONSchema(s.str("schemaFormat")) {
-			r.report(s.at("schemaFormat"), rules.ImportPayload, "the headers are described in %s; they are left out", quoted(s.str("schemaFormat"))).
+	s := r.schemas.Followed(headers)
+	if schema.IsMultiFormat(s) {
+		if !schema.IsJSONSchema(s.Str("schemaFormat")) {
+			r.Report(s.At("schemaFormat"), rules.ImportPayload, "the headers are described in %s; they are left out",
+				findings.Quote(s.Str("schemaFormat"))).
 				Hint = "only JSON Schema is read"
 			return
 		}
-		s, _ = r.followed(member{value: s.get("schema"), at: s.at("schema")})
+		s = r.schemas.Followed(s.Get("schema"))
 	}
 	if *parts++; s == nil || *parts > maxHeaderParts {
 		return
 	}
 	var required []string
-	for _, name := range s.get("required").elements() {
-		required = append(required, name.text)
+	for _, name := range s.Get("required").Elements() {
+		required = append(required, name.Text)
 	}
-	for _, m := range s.get("properties").properties() {
-		if find(bodies, m.name) >= 0 {
+	for _, m := range s.Get("properties").Properties() {
+		if draft.Get(bodies, m.Name) != nil {
 			continue
 		}
-		schema, _ := r.followed(m)
+		schema := r.schemas.Followed(m.Value)
 		kind := r.headerType(schema)
 		if kind == "" {
-			r.report(m.at, rules.ImportKeyword, "the header %s has no type that headers of a catalogue have; it is left out", quoted(m.name)).
+			r.Report(m.At, rules.ImportKeyword, "the header %s has no type that headers of a catalogue have; it is left out",
+				findings.Quote(m.Name)).
 				Hint = "its value is one text in the metadata of an event: put it into the payload, or set it with WithMetadata"
 			continue
 		}
-		body := mapping()
-		r.add(body, "type", textNode(kind), m.at)
-		if doc := schema.get("description"); doc.is(text) {
-			r.addText(body, "doc", strings.TrimSpace(doc.text), doc.place)
+		body := draft.Mapping()
+		r.catalogue.Add(body, "type", draft.Text(kind), m.At)
+		if doc := schema.Get("description"); doc.Is(tree.Text) {
+			r.catalogue.AddText(body, "doc", strings.TrimSpace(doc.Text), doc.Place)
 		}
-		if slices.Contains(required, m.name) {
-			r.add(body, "required", plain("true"), m.at)
+		if slices.Contains(required, m.Name) {
+			r.catalogue.Add(body, "required", draft.Plain("true"), m.At)
 		}
-		for _, more := range schema.properties() {
-			if !slices.Contains([]string{"type", "format", "description", "title", "examples", "example", "minimum", "maximum", "pattern"}, more.name) && !strings.HasPrefix(more.name, "x-") {
-				r.note(more.at, "a catalogue has no place for %s of a header", more.name)
+		for _, more := range schema.Properties() {
+			if !slices.Contains([]string{"type", "format", "description", "title", "examples", "example", "minimum", "maximum",
+				"pattern"}, more.Name) && !strings.HasPrefix(more.Name, "x-") {
+				r.Note(more.At, "a catalogue has no place for %s of a header", more.Name)
 			}
 		}
-		r.add(bodies, m.name, body, m.at)
+		r.catalogue.Add(bodies, m.Name, body, m.At)
 	}
-	for _, part := range s.get("allOf").elements() {
+	for _, part := range s.Get("allOf").Elements() {
 		r.headersOf(bodies, part, parts)
 	}
-	for _, m := range s.properties() {
-		if slices.Contains([]string{"anyOf", "oneOf", "if", "not", "patternProperties"}, m.name) {
-			r.report(m.at, rules.ImportKeyword, "%s of headers has no counterpart in a catalogue", m.name).Hint = "name each header under properties"
+	for _, m := range s.Properties() {
+		if slices.Contains([]string{"anyOf", "oneOf", "if", "not", "patternProperties"}, m.Name) {
+			r.Report(m.At, rules.ImportKeyword, "%s of headers has no counterpart in a catalogue", m.Name).
+				Hint = "name each header under properties"
 		}
 	}
 }
 
 // headerType is the type of a header in a catalogue; empty if there is none.
-func (r *asyncReader) headerType(s *node) string {
-	switch s.str("type") {
+func (r *asyncReader) headerType(s *tree.Node) string {
+	switch s.Str("type") {
 	case "string":
-		if kind, _ := textKind(s); slices.Contains(catalog.HeaderTypes, kind) {
+		if kind, _ := schema.TextKind(s); slices.Contains(catalog.HeaderTypes, kind) {
 			return kind
 		}
 		return "string"
@@ -115,54 +124,49 @@ func (r *asyncReader) headerType(s *node) string {
 	case "number":
 		return "float64"
 	case "integer":
-		if known, ok := intFormats[s.str("format")]; ok && slices.Contains(catalog.HeaderTypes, known.kind) {
-			return known.kind
+		if known, ok := schema.IntFormats[s.Str("format")]; ok && slices.Contains(catalog.HeaderTypes, known.Kind) {
+			return known.Kind
 		}
 		return "int64"
 	}
 	return ""
 }
 
-// yamlOfHeaders divides the headers into those that all events have, and policies for single events. Each is nil
-// if there are none.
-func (r *asyncReader) yamlOfHeaders() (general, policies *yaml.Node) {
+// divideHeaders divides the headers into those that all events have, and policies for single events.
+func (r *asyncReader) divideHeaders() {
 	if len(r.eventHeaders) == 0 {
-		return nil, nil
+		return
 	}
-	general, policies = mapping(), mapping()
+	general := r.catalogue.Headers
 	first := r.eventHeaders[0].bodies
 	for i := 0; i+1 < len(first.Content); i += 2 {
-		if len(r.eventHeaders) == len(r.events.Content)/2 && r.everyEventHas(first.Content[i].Value, first.Content[i+1]) {
+		if len(r.eventHeaders) == len(r.catalogue.Events.Content)/2 &&
+			r.everyEventHas(first.Content[i].Value, first.Content[i+1]) {
 			general.Content = append(general.Content, first.Content[i], first.Content[i+1])
 		}
 	}
 	for _, e := range r.eventHeaders {
-		own := mapping()
+		own := draft.Mapping()
 		for i := 0; i+1 < len(e.bodies.Content); i += 2 {
-			if find(general, e.bodies.Content[i].Value) < 0 {
+			if draft.Get(general, e.bodies.Content[i].Value) == nil {
 				own.Content = append(own.Content, e.bodies.Content[i], e.bodies.Content[i+1])
 			}
 		}
 		if own.Content != nil {
-			policy := mapping()
-			r.add(policy, "headers", own, e.at)
-			r.add(policies, e.event, policy, e.at)
+			policy := draft.Mapping()
+			r.catalogue.Add(policy, "headers", own, e.at)
+			r.catalogue.Add(r.catalogue.Policies, e.event, policy, e.at)
 		}
 	}
-	if general.Content == nil {
-		general = nil
-	}
-	if policies.Content == nil {
-		policies = nil
-	}
-	return general, policies
 }
 
 // everyEventHas tells whether all events have a header with the same body.
 func (r *asyncReader) everyEventHas(name string, body *yaml.Node) bool {
 	for _, e := range r.eventHeaders {
-		i := find(e.bodies, name)
-		if i < 0 || !slices.EqualFunc(e.bodies.Content[i].Content, body.Content, func(a, b *yaml.Node) bool { return a.Value == b.Value }) {
+		own := draft.Get(e.bodies, name)
+		if own == nil || !slices.EqualFunc(own.Content, body.Content, func(a, b *yaml.Node) bool {
+			return a.Value == b.Value
+		}) {
 			return false
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/importer/files"
 	"github.com/busgen/busgen/internal/payload"
 	"github.com/busgen/busgen/templates"
 )
@@ -232,7 +233,7 @@ func (c *contract) importIt(t *testing.T, base string) {
 	}
 	defer root.Close()
 	within, _ := filepath.Rel(c.root, c.path)
-	o := importer.Options{Files: &importer.Files{FS: root.FS(), Path: filepath.ToSlash(within), Folder: c.root}}
+	o := importer.Options{Files: &files.Folder{FS: root.FS(), Path: filepath.ToSlash(within), Name: c.root}}
 	c.findExamples(t, base, source)
 	if *showExamples {
 		for _, e := range c.given {

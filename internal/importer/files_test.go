@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/importer/files"
 )
 
 // folderOf makes a file system of texts.
@@ -22,12 +23,12 @@ func folderOf(texts map[string]string) fstest.MapFS {
 }
 
 // importFrom imports a file of a folder by the function for its kind.
-func importFrom(files fs.FS, name string) *importer.Result {
-	source, err := fs.ReadFile(files, name)
+func importFrom(folder fs.FS, name string) *importer.Result {
+	source, err := fs.ReadFile(folder, name)
 	if err != nil {
 		panic(err)
 	}
-	o := importer.Options{RenameKeys: true, Files: &importer.Files{FS: files, Path: name}}
+	o := importer.Options{RenameKeys: true, Files: &files.Folder{FS: folder, Path: name}}
 	return readerOf(string(source))(name, source, o)
 }
 

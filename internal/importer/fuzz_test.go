@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/edit"
 	"github.com/busgen/busgen/internal/export"
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/importer/files"
 )
 
 // requireLoads checks what is true of every import.
@@ -74,8 +75,8 @@ func FuzzImport(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text, other string) {
-		files := fstest.MapFS{"file.json": {Data: []byte(text)}, "common/other.json": {Data: []byte(other)}}
-		o := importer.Options{RenameKeys: len(text)%2 == 0, Files: &importer.Files{FS: files, Path: "file.json"}}
+		folder := fstest.MapFS{"file.json": {Data: []byte(text)}, "common/other.json": {Data: []byte(other)}}
+		o := importer.Options{RenameKeys: len(text)%2 == 0, Files: &files.Folder{FS: folder, Path: "file.json"}}
 		for _, read := range []func(string, []byte, importer.Options) *importer.Result{importer.JSONSchema, importer.AsyncAPI, importer.OpenAPI} {
 			first := read("file.json", []byte(text), o)
 			requireLoads(t, first)

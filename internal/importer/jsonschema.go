@@ -2,12 +2,20 @@ package importer
 
 import (
 	"cmp"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/importer/draft"
+	"github.com/busgen/busgen/internal/importer/findings"
+	"github.com/busgen/busgen/internal/importer/names"
+	"github.com/busgen/busgen/internal/importer/payloads"
+	"github.com/busgen/busgen/internal/importer/schema"
+	"github.com/busgen/busgen/internal/importer/tree"
+	"github.com/busgen/busgen/internal/importer/types"
 )
 
 // JSONSchema makes a catalogue of a JSON Schema, in JSON or YAML; file is only its
@@ -20,19 +28,22 @@ func JSONSchema(file string, source []byte, o Options) *Result {
 }
 
 func (im *importer) jsonSchema() {
-	if im.root.get("asyncapi") != nil {
-		im.report(im.root.at("asyncapi"), rules.ImportDocument, "this is an AsyncAPI document").Hint = "import it with busgen import asyncapi"
+	if im.root.Get("asyncapi") != nil {
+		im.Report(im.root.At("asyncapi"), rules.ImportDocument, "this is an AsyncAPI document").
+			Hint = "import it with busgen import asyncapi"
 		return
 	}
-	if im.root.get("openapi").is(text) {
-		im.report(im.root.at("openapi"), rules.ImportDocument, "this is an OpenAPI document").Hint = "import it with busgen import openapi"
+	if im.root.Get("openapi").Is(tree.Text) {
+		im.Report(im.root.At("openapi"), rules.ImportDocument, "this is an OpenAPI document").
+			Hint = "import it with busgen import openapi"
 		return
 	}
 	defs := im.definitions()
-	if !onlySays(im.root, "") {
+	if !schema.OnlySays(im.root, "") {
 		im.rootEvents()
 	} else if im.Event != "" {
-		im.report(im.root.place, rules.ImportDocument, "the document has only definitions, so there is no payload to name %s", quoted(im.Event))
+		im.Report(im.root.Place, rules.ImportDocument,
+			"the document has only definitions, so there is no payload to name %s", findings.Quote(im.Event))
 	} else {
 		im.definedEvents(im.eventDefs(defs))
 	}
@@ -40,90 +51,84 @@ func (im *importer) jsonSchema() {
 }
 
 // definedEvents makes events of definitions.
-func (im *importer) definedEvents(defs []member) {
-	var all []alternative
+func (im *importer) definedEvents(defs []tree.Member) {
+	var all []payloads.Alternative
 	for _, d := range defs {
-		im.reserve(localName(d.value, d.name))
-		all = append(all, alternative{at: d.at, schema: d.value})
+		im.types.Reserve(localName(d.Value, d.Name))
+		all = append(all, payloads.Alternative{At: d.At, Schema: d.Value})
 	}
 	im.observeGiven(all)
 	for _, d := range defs {
-		im.event(localName(d.value, d.name), d.name, d.at, d.value, nil)
+		im.event(localName(d.Value, d.Name), d.Name, d.At, d.Value, nil)
 	}
 }
 
-// localName is what a catalogue called the event that an export has put under a name; the name itself for
-// what somebody else wrote.
-func localName(n *node, name string) string {
-	if local := n.get("x-busgen").str("event"); glob.ValidName(local) == nil {
+// localName is what a catalogue called the event that an export has put under a name; the name itself in other
+// documents.
+func localName(n *tree.Node, name string) string {
+	if local := n.Get("x-busgen").Str("event"); glob.ValidName(local) == nil {
 		return local
 	}
 	return name
 }
 
 // definitions are the members of $defs, and of definitions, as it was called before.
-func (im *importer) definitions() []member {
-	return append(im.root.get("$defs").properties(), im.root.get("definitions").properties()...)
+func (im *importer) definitions() []tree.Member {
+	return append(im.root.Get("$defs").Properties(), im.root.Get("definitions").Properties()...)
 }
 
 // rootEvents makes events of the schema itself: one, or one of each payload that it describes.
 func (im *importer) rootEvents() {
 	name := im.Event
 	if name == "" {
-		name = eventName(snake(im.root.str("title")))
+		name = names.Event(names.Snake(im.root.Str("title")))
 	}
 	if name == "" {
-		name = im.baseName()
+		name = im.name
 	}
-	all := im.alternatives(im.root)
+	all := im.payloads.Of(im.root)
 	im.observeGiven(all)
 	if len(all) == 1 {
-		im.reserve(name)
-		im.event(name, "", im.root.place, all[0].schema, nil)
+		im.types.Reserve(name)
+		im.event(name, "", im.root.Place, all[0].Schema, nil)
 		return
 	}
 	prefix := ""
 	if im.Event != "" {
 		prefix = im.Event + "."
 	}
-	nameAlternatives(all, name)
+	payloads.Name(all, name)
 	for _, a := range all {
-		im.reserve(prefix + a.name)
+		im.types.Reserve(prefix + a.Name)
 	}
-	examples := im.divide(im.root.get("examples").elements(), all, func(e *node) *node { return e })
+	examples := im.payloads.Divide(im.root.Get("examples").Elements(), all, func(e *tree.Node) *tree.Node { return e })
 	for i, a := range all {
-		im.event(prefix+a.name, "", a.at, a.schema, func(_ *yaml.Node, u *use) { u.examples = append(u.examples, examples[i]...) })
+		im.event(prefix+a.Name, "", a.At, a.Schema, func(_ *yaml.Node, u *schema.Use) {
+			u.Examples = append(u.Examples, examples[i]...)
+		})
 	}
 }
 
 // observeGiven compares the examples that the document does not have with the payloads.
-func (im *importer) observeGiven(all []alternative) {
-	examples := [][]*node{im.given}
+func (im *importer) observeGiven(all []payloads.Alternative) {
+	examples := [][]*tree.Node{im.given}
 	if len(all) != 1 {
-		examples = im.divide(im.given, all, func(e *node) *node { return e })
+		examples = im.payloads.Divide(im.given, all, func(e *tree.Node) *tree.Node { return e })
 	}
 	for i, a := range all {
-		for _, e := range examples[i] {
-			if u := im.look(a.schema); im.observed != nil && e.is(object) && u.schema.is(object) {
-				im.observeFields(u, e, "")
-			}
+		if len(examples[i]) > 0 {
+			im.observer.ObservePayload(im.schemas.Look(a.Schema), examples[i])
 		}
 	}
 }
 
-// reserve keeps types from taking the Go names of an event.
-func (im *importer) reserve(event string) {
-	goName := catalog.GoName(eventName(event))
-	im.typeNames[goName], im.typeNames[goName+"Type"] = true, true
-}
-
 // eventDefs are the definitions that are events.
-func (im *importer) eventDefs(defs []member) (events []member) {
-	var others []member
+func (im *importer) eventDefs(defs []tree.Member) (events []tree.Member) {
+	var others []tree.Member
 	for _, d := range defs {
 		switch {
-		case im.references[d.value] > 0 || !isPayload(im.look(d.value).schema):
-		case glob.ValidName(localName(d.value, d.name)) == nil:
+		case im.references[d.Value] > 0 || !schema.IsPayload(im.schemas.Look(d.Value).Schema):
+		case glob.ValidName(localName(d.Value, d.Name)) == nil:
 			events = append(events, d)
 		default:
 			others = append(others, d)
@@ -135,58 +140,52 @@ func (im *importer) eventDefs(defs []member) (events []member) {
 	return events
 }
 
-// isPayload tells whether values of a schema are objects of which something is known.
-func isPayload(s *node) bool {
-	isObject := s.str("type") == "object" || s.get("type") == nil && s.get("properties") != nil
-	return s.is(object) && isObject && isStruct(use{schema: s, def: s})
-}
-
-// declareAll makes types of definitions that nobody has asked for, but not of those of which
-// something else was made.
-func (im *importer) declareAll(defs []member) {
+// declareAll makes types of definitions that no field uses, but not of those of which something else was made.
+func (im *importer) declareAll(defs []tree.Member) {
 	for _, d := range defs {
-		if im.absorbed[d.value] || im.drafts[d.value] != nil {
+		if im.schemas.IsAbsorbed(d.Value) || im.types.IsType(d.Value) {
 			continue
 		}
-		u := im.look(d.value)
-		if u.def == nil {
-			u.def, u.name = d.value, d.name
+		u := im.schemas.Look(d.Value)
+		if u.Def == nil {
+			u.Def, u.Name = d.Value, d.Name
 		}
-		t := im.shape(u, spot{})
-		if im.drafts[d.value] == nil && im.references[d.value] == 0 {
-			im.note(d.at, "nothing uses the type %s, which is another name for %s; it is left out", quoted(d.name), t.text)
+		t := im.types.Shape(u, types.Spot{})
+		if !im.types.IsType(d.Value) && im.references[d.Value] == 0 {
+			im.Note(d.At, "nothing uses the type %s, which is another name for %s; it is left out", findings.Quote(d.Name),
+				t.Text)
 		}
 	}
 }
 
 // event adds an event with what more says of it, and returns its body; nil after a finding. The name on the wire is
 // that in the document, or empty if the name was made of something else.
-func (im *importer) event(name, wire string, at diag.Place, payload *node, more func(body *yaml.Node, u *use)) *yaml.Node {
-	wanted := eventName(name)
+func (im *importer) event(name, wire string, at diag.Place, payload *tree.Node,
+	more func(body *yaml.Node, u *schema.Use)) *yaml.Node {
+	wanted := names.Event(name)
 	if wanted == "" {
 		wanted = "event"
 	}
-	u := use{schema: &node{kind: object, place: at}}
+	u := schema.Use{Schema: tree.NewObject(at)}
 	if payload != nil {
-		u = im.look(payload)
-		if !isPayload(u.schema) {
-			im.report(payload.place, rules.ImportPayload, "the payload of %s is not an object with known properties; the event is left out", quoted(name)).
+		u = im.schemas.Look(payload)
+		if !schema.IsPayload(u.Schema) {
+			im.Report(payload.Place, rules.ImportPayload,
+				"the payload of %s is not an object with known properties; the event is left out", findings.Quote(name)).
 				Hint = "the payload of an event has fields: put the value into one"
 			return nil
 		}
 	}
-	for _, made := range []*node{payload, u.schema, u.def} {
-		im.absorbed[made] = true
-	}
-	free := im.eventNames.unique(wanted)
-	body := mapping()
-	im.add(im.events, free, body, at)
+	im.schemas.Absorb(payload, u.Schema, u.Def)
+	free := im.eventNames.Unique(wanted)
+	body := draft.Mapping()
+	im.catalogue.Add(im.catalogue.Events, free, body, at)
 	switch {
 	case wire == free:
-	case wire != "" && isWire(wire) && !im.wires[wire]:
-		im.add(body, "wire", textNode(wire), at)
+	case wire != "" && names.IsWire(wire) && !im.wires[wire]:
+		im.catalogue.Add(body, "wire", draft.Text(wire), at)
 	case free != name:
-		im.rename(anEvent, cmp.Or(wire, name), free, at)
+		im.Rename(findings.Event, cmp.Or(wire, name), free, at)
 		wire = free
 	default:
 		wire = free
@@ -195,54 +194,50 @@ func (im *importer) event(name, wire string, at diag.Place, payload *node, more 
 	if more != nil {
 		more(body, &u)
 	}
-	for _, e := range u.examples {
-		if im.observed != nil && e.is(object) {
-			im.observeFields(u, e, "")
-		}
-	}
+	im.observer.ObservePayload(u, u.Examples)
 	im.goName(body, &u, free)
-	im.say(body, u, saying{name: free, examples: true})
-	if fields := im.fields(u.schema, catalog.GoName(free)); fields.Content != nil {
-		im.add(body, "payload", fields, u.schema.place)
-	} else if payload != nil && u.schema.get("additionalProperties") == nil {
-		im.note(u.schema.place, "the payload has no properties, so the event has no fields")
+	im.types.Say(body, u, types.Saying{Name: free, Examples: true})
+	if fields := im.types.Fields(u.Schema, catalog.GoName(free)); fields.Content != nil {
+		im.catalogue.Add(body, "payload", fields, u.Schema.Place)
+	} else if payload != nil && u.Schema.Get("additionalProperties") == nil {
+		im.Note(u.Schema.Place, "the payload has no properties, so the event has no fields")
 	}
-	im.examples(body, u.examples)
+	im.examples(body, u.Examples)
 	return body
 }
 
 // goName takes a title for the Go name if it can be that.
-func (im *importer) goName(body *yaml.Node, u *use, name string) {
-	if u.title == nil || u.def != nil || !catalog.TypeName.MatchString(u.title.text) {
+func (im *importer) goName(body *yaml.Node, u *schema.Use, name string) {
+	if u.Title == nil || u.Def != nil || !catalog.TypeName.MatchString(u.Title.Text) {
 		return
 	}
-	if u.title.text != catalog.GoName(name) {
-		im.addText(body, "go_name", u.title.text, u.title.place)
+	if u.Title.Text != catalog.GoName(name) {
+		im.catalogue.AddText(body, "go_name", u.Title.Text, u.Title.Place)
 	}
-	u.title = nil
+	u.Title = nil
 }
 
 // examples adds examples of a payload.
-func (im *importer) examples(body *yaml.Node, all []*node) {
+func (im *importer) examples(body *yaml.Node, all []*tree.Node) {
 	l := &yaml.Node{Kind: yaml.SequenceNode}
-	var seen []*node
+	var seen []*tree.Node
 	for _, e := range all {
 		repeated := false
 		for _, s := range seen {
-			repeated = repeated || same(s, e)
+			repeated = repeated || tree.Same(s, e)
 		}
 		if repeated {
 			continue
 		}
 		seen = append(seen, e)
-		item := im.yamlOf(e)
+		item := im.catalogue.Value(e)
 		if item == nil {
 			continue
 		}
-		im.places[item] = e.place
+		im.catalogue.SetPlace(item, e.Place)
 		l.Content = append(l.Content, item)
 	}
 	if l.Content != nil {
-		im.add(body, "examples", l, all[0].place)
+		im.catalogue.Add(body, "examples", l, all[0].Place)
 	}
 }

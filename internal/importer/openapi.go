@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/importer/findings"
+	"github.com/busgen/busgen/internal/importer/tree"
 )
 
 // OpenAPI makes a catalogue of the webhooks of an OpenAPI document of version 3, in JSON or YAML; file is only its name
@@ -15,22 +17,26 @@ func OpenAPI(file string, source []byte, o Options) *Result {
 }
 
 func (im *importer) openAPI() {
-	version := im.root.str("openapi")
+	version := im.root.Str("openapi")
 	switch {
-	case im.root.get("swagger") != nil:
-		im.report(im.root.at("swagger"), rules.ImportDocument, "this is a document of Swagger 2, which has no webhooks").Hint = "convert it to OpenAPI 3"
+	case im.root.Get("swagger") != nil:
+		im.Report(im.root.At("swagger"), rules.ImportDocument, "this is a document of Swagger 2, which has no webhooks").
+			Hint = "convert it to OpenAPI 3"
 		return
 	case !strings.HasPrefix(version, "3."):
-		im.report(im.root.at("openapi"), rules.ImportDocument, "this is not an OpenAPI document of version 3").Hint = "it needs a key openapi with the version, such as 3.1.0"
+		im.Report(im.root.At("openapi"), rules.ImportDocument, "this is not an OpenAPI document of version 3").
+			Hint = "it needs a key openapi with the version, such as 3.1.0"
 		return
 	case im.Event != "":
-		im.report(im.root.place, rules.ImportDocument, "the webhooks have names of their own, so no event can be named %s", quoted(im.Event))
+		im.Report(im.root.Place, rules.ImportDocument, "the webhooks have names of their own, so no event can be named %s",
+			findings.Quote(im.Event))
 		return
 	}
 	r := newAsyncReader(im)
 	hooks := im.webhooks()
 	if hooks == nil {
-		im.report(im.root.place, rules.ImportDocument, "the document has neither webhooks nor callbacks").Hint = "only what a service sends by itself is an event; operations under paths are not imported"
+		im.Report(im.root.Place, rules.ImportDocument, "the document has neither webhooks nor callbacks").
+			Hint = "only what a service sends by itself is an event; operations under paths are not imported"
 		return
 	}
 	var all []webhook
@@ -38,53 +44,53 @@ func (im *importer) openAPI() {
 		all = append(all, im.requestsOf(h)...)
 	}
 	for _, h := range all {
-		r.reserve(messageLabel(h.message, h.name))
+		r.types.Reserve(messageLabel(h.message, h.name))
 	}
 	for _, h := range all {
-		r.message(member{h.name, h.at.at, h.message}, h.name)
+		r.message(tree.NewMember(h.name, h.at.At, h.message), h.name)
 	}
 }
 
 // A webhook is a request that a service makes, as a message.
 type webhook struct {
 	name    string
-	at      member
-	message *node
+	at      tree.Member
+	message *tree.Node
 }
 
 // webhooks are the path items of the requests that the service itself makes, by name.
-func (im *importer) webhooks() []member {
-	all := slices.Concat(im.root.get("webhooks").properties(), im.root.get("x-webhooks").properties())
-	for _, p := range im.root.get("paths").properties() {
-		item, _ := im.followed(p)
-		for _, operation := range item.properties() {
-			for _, c := range operation.value.get("callbacks").properties() {
+func (im *importer) webhooks() []tree.Member {
+	all := slices.Concat(im.root.Get("webhooks").Properties(), im.root.Get("x-webhooks").Properties())
+	for _, p := range im.root.Get("paths").Properties() {
+		item := im.schemas.Followed(p.Value)
+		for _, operation := range item.Properties() {
+			for _, c := range operation.Value.Get("callbacks").Properties() {
 				all = append(all, im.callback(c)...)
 			}
 		}
 	}
-	for _, c := range im.root.get("components").get("callbacks").properties() {
-		if im.references[c.value] == 0 { // no operation has it under a name of its own
+	for _, c := range im.root.Get("components").Get("callbacks").Properties() {
+		if im.references[c.Value] == 0 { // no operation has it under a name of its own
 			all = append(all, im.callback(c)...)
 		}
 	}
 	// The same callback of several operations is one.
-	first := map[string]*node{}
-	return slices.DeleteFunc(all, func(m member) bool {
-		if first[m.name] == nil {
-			first[m.name] = m.value
+	first := map[string]*tree.Node{}
+	return slices.DeleteFunc(all, func(m tree.Member) bool {
+		if first[m.Name] == nil {
+			first[m.Name] = m.Value
 			return false
 		}
-		return same(first[m.name], m.value)
+		return tree.Same(first[m.Name], m.Value)
 	})
 }
 
 // callback is the path items of a callback, under its name.
-func (im *importer) callback(c member) (all []member) {
-	callback, _ := im.followed(c)
-	for _, expression := range callback.properties() {
-		if expression.value.is(object) {
-			all = append(all, member{c.name, c.at, expression.value})
+func (im *importer) callback(c tree.Member) (all []tree.Member) {
+	callback := im.schemas.Followed(c.Value)
+	for _, expression := range callback.Properties() {
+		if expression.Value.Is(tree.Object) {
+			all = append(all, tree.NewMember(c.Name, c.At, expression.Value))
 		}
 	}
 	return all
@@ -94,21 +100,22 @@ func (im *importer) callback(c member) (all []member) {
 var methods = []string{"post", "put", "patch", "delete", "get", "query"}
 
 // requestsOf makes messages of the requests of a path item.
-func (im *importer) requestsOf(h member) (all []webhook) {
-	item, _ := im.followed(h)
-	var operations []member
-	for _, m := range item.properties() {
-		if slices.Contains(methods, m.name) && m.value.get("requestBody") != nil {
+func (im *importer) requestsOf(h tree.Member) (all []webhook) {
+	item := im.schemas.Followed(h.Value)
+	var operations []tree.Member
+	for _, m := range item.Properties() {
+		if slices.Contains(methods, m.Name) && m.Value.Get("requestBody") != nil {
 			operations = append(operations, m)
 		}
 	}
 	if len(operations) == 0 && item != nil {
-		im.report(h.at, rules.ImportPayload, "the webhook %s has no request with a body; the event is left out", quoted(h.name))
+		im.Report(h.At, rules.ImportPayload, "the webhook %s has no request with a body; the event is left out",
+			findings.Quote(h.Name))
 	}
 	for _, op := range operations {
-		name := h.name
+		name := h.Name
 		if len(operations) > 1 {
-			name += "." + op.name
+			name += "." + op.Name
 		}
 		if message := im.requestOf(name, op); message != nil {
 			all = append(all, webhook{name, h, message})
@@ -118,84 +125,86 @@ func (im *importer) requestsOf(h member) (all []webhook) {
 }
 
 // requestOf makes a message of an operation; nil after a finding.
-func (im *importer) requestOf(name string, op member) *node {
-	body, _ := im.followed(member{"", op.value.at("requestBody"), op.value.get("requestBody")})
-	media := jsonOf(body.get("content"))
-	if media.name == "" {
-		im.report(op.value.at("requestBody"), rules.ImportPayload, "the body of %s is not JSON; the event is left out", quoted(name))
+func (im *importer) requestOf(name string, op tree.Member) *tree.Node {
+	body := im.schemas.Followed(op.Value.Get("requestBody"))
+	media := jsonOf(body.Get("content"))
+	if media.Name == "" {
+		im.Report(op.Value.At("requestBody"), rules.ImportPayload, "the body of %s is not JSON; the event is left out",
+			findings.Quote(name))
 		return nil
 	}
-	message := &node{kind: object, place: op.at}
-	add := func(keyword string, at *node) {
+	message := tree.NewObject(op.At)
+	add := func(keyword string, at *tree.Node) {
 		if at != nil {
-			message.members = append(message.members, member{keyword, at.place, at})
+			message.Add(keyword, at.Place, at)
 		}
 	}
 	for _, keyword := range []string{"summary", "description", "deprecated"} {
-		add(keyword, op.value.get(keyword))
+		add(keyword, op.Value.Get(keyword))
 	}
-	if op.value.get("description") == nil {
-		add("description", body.get("description"))
+	if op.Value.Get("description") == nil {
+		add("description", body.Get("description"))
 	}
-	add("tags", tagsOf(op.value.get("tags")))
-	add("payload", media.value.get("schema"))
-	add("examples", im.examplesOf(media.value))
-	if schema := media.value.get("schema"); schema == nil {
-		add("payload", anything(media.at))
+	add("tags", tagsOf(op.Value.Get("tags")))
+	add("payload", media.Value.Get("schema"))
+	add("examples", im.examplesOf(media.Value))
+	if schema := media.Value.Get("schema"); schema == nil {
+		add("payload", tree.NewObject(media.At))
 	}
-	for _, m := range op.value.members {
-		switch m.name {
+	for _, m := range op.Value.Members {
+		switch m.Name {
 		case "summary", "description", "deprecated", "tags", "requestBody", "responses", "security", "servers":
 		case "parameters":
-			im.report(m.at, rules.ImportKeyword, "the parameters of a webhook have no counterpart in a catalogue").Hint = "put what handlers need into the payload, or into the metadata of an event"
+			im.Report(m.At, rules.ImportKeyword, "the parameters of a webhook have no counterpart in a catalogue").
+				Hint = "put what handlers need into the payload, or into the metadata of an event"
 		default:
-			im.note(m.at, "a catalogue has no place for %s of a webhook", m.name)
+			im.Note(m.At, "a catalogue has no place for %s of a webhook", m.Name)
 		}
 	}
 	return message
 }
 
 // jsonOf is the content that is JSON.
-func jsonOf(content *node) member {
-	for _, m := range content.properties() {
-		mediaType, _, _ := strings.Cut(strings.ToLower(m.name), ";")
+func jsonOf(content *tree.Node) tree.Member {
+	for _, m := range content.Properties() {
+		mediaType, _, _ := strings.Cut(strings.ToLower(m.Name), ";")
 		if mediaType = strings.TrimSpace(mediaType); mediaType == "*/*" || strings.HasSuffix(mediaType, "json") {
 			return m
 		}
 	}
-	return member{}
+	return tree.Member{}
 }
 
 // tagsOf are tags as AsyncAPI has them.
-func tagsOf(tags *node) *node {
-	if len(tags.elements()) == 0 {
+func tagsOf(tags *tree.Node) *tree.Node {
+	if len(tags.Elements()) == 0 {
 		return nil
 	}
-	all := &node{kind: list, place: tags.place}
-	for _, t := range tags.items {
-		all.items = append(all.items, &node{kind: object, place: t.place, members: []member{{"name", t.place, t}}})
+	all := tree.NewList(tags.Place)
+	for _, t := range tags.Items {
+		all.Items = append(all.Items, tree.NewObject(t.Place).Add("name", t.Place, t))
 	}
 	return all
 }
 
 // examplesOf are the examples of some content as AsyncAPI has them.
-func (im *importer) examplesOf(media *node) *node {
-	all := &node{kind: list, place: media.place}
-	add := func(payload *node) {
-		all.items = append(all.items, &node{kind: object, place: payload.place, members: []member{{"payload", payload.place, payload}}})
+func (im *importer) examplesOf(media *tree.Node) *tree.Node {
+	all := tree.NewList(media.Place)
+	add := func(payload *tree.Node) {
+		all.Items = append(all.Items, tree.NewObject(payload.Place).Add("payload", payload.Place, payload))
 	}
-	if one := media.get("example"); one != nil {
+	if one := media.Get("example"); one != nil {
 		add(one)
 	}
-	for _, m := range media.get("examples").properties() {
-		example, _ := im.followed(m)
-		if value := example.get("value"); value != nil {
+	for _, m := range media.Get("examples").Properties() {
+		example := im.schemas.Followed(m.Value)
+		if value := example.Get("value"); value != nil {
 			add(value)
-		} else if example.get("externalValue") != nil {
-			im.note(m.at, "an example that is somewhere else is left out")
+		} else if example.Get("externalValue") != nil {
+			im.Note(m.At, "an example that is somewhere else is left out")
 		}
 	}
-	if all.items == nil {
+	if all.Items == nil {
 		return nil
 	}
 	return all

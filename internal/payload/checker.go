@@ -204,9 +204,9 @@ func (c *checker) value(t *catalog.TypeRef) {
 				c.within(fmt.Sprintf("[%q]", plainjson.Unquote(key)), func() { c.value(t.Elem) })
 			})
 		}
-	case t.Kind == catalog.Named && t.Named.IsUnion():
+	case t.IsUnion():
 		c.union(t.Named)
-	case t.Kind == catalog.Named && t.Named.IsStruct():
+	case t.IsStruct():
 		c.object(t.Named.Fields)
 	case t.Kind == catalog.Bytes && c.lenient && c.scan.Next() == "a list":
 		c.scan.Items(func(i int) { c.within("["+strconv.Itoa(i)+"]", c.octet) }) // encoding/json takes that too

@@ -2,12 +2,15 @@ package busfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -17,6 +20,13 @@ type arguments struct {
 	what        string
 	candidates  candidates
 }
+
+// The events that a verb takes: exactly one, one or more, and any number.
+var (
+	oneEvent   = arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}
+	someEvents = arguments{least: 1, most: -1, what: "the id of an event", candidates: newestEvents}
+	anyEvents  = arguments{most: -1, what: "the ids of events", candidates: newestEvents}
+)
 
 // candidates lists what may stand on the command line, for the completion of shells.
 type candidates func(context.Context, *inspect.File) ([]string, error)
@@ -51,12 +61,13 @@ func (a arguments) completer(on cli.Engines) cobra.CompletionFunc {
 
 // completeFlag makes shells offer values from the file for a flag.
 func completeFlag(on cli.Engines, cmd *cobra.Command, flag string, candidates candidates) {
-	cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return fromFile(cmd.Context(), on, args[0], candidates), cobra.ShellCompDirectiveNoFileComp
-	})
+	cmd.RegisterFlagCompletionFunc(flag,
+		func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return fromFile(cmd.Context(), on, args[0], candidates), cobra.ShellCompDirectiveNoFileComp
+		})
 }
 
 // fromFile returns candidates from a file, or none if it cannot be read.
@@ -82,4 +93,19 @@ func typeNames(ctx context.Context, file *inspect.File) (types []string, err err
 		}
 	}
 	return types, err
+}
+
+// known returns the filter with the full name of its group. A name that the file does not have is the
+// answer no.
+func (c *call) known(f event.Filter) (event.Filter, error) {
+	f, err := beforehand.Filter(c.context(), c.file, f)
+	return f, unknownIsNo(err)
+}
+
+// unknownIsNo makes the error of a name that the file does not have the answer no.
+func unknownIsNo(err error) error {
+	if _, unknown := errors.AsType[*beforehand.UnknownError](err); unknown {
+		return cli.No(err)
+	}
+	return err
 }

@@ -90,7 +90,8 @@ func audit(c *call, f auditFilter) (string, error) {
 		if a.EventID != [16]byte{} {
 			event = cli.ShortID(a.EventID)
 		}
-		table.Row(terminal.Number(int(a.ID)), c.ago(a.At), a.Actor, a.Action, event, a.Subscription, terminal.Number(a.Count), a.Detail)
+		table.Row(terminal.Number(int(a.ID)), c.ago(a.At), a.Actor, a.Action, event, a.Subscription,
+			terminal.Number(a.Count), a.Detail)
 	}
 	return table.Render(c.screen) + more(next), nil
 }

@@ -101,7 +101,8 @@ open; no request stays in the file.
 Exit status: 0 it is closed, 2 trouble (the process does not answer within three
 seconds), 3 it is not open, or no process dispatches.`,
 		Example: `  busgen breakers close shop.db charge-card`,
-	}, fileVerb{takes: arguments{least: 1, most: 1, what: "the name of a subscription", candidates: openBreakers}, changes: true, do: closeBreaker})
+	}, fileVerb{takes: arguments{least: 1, most: 1, what: "the name of a subscription", candidates: openBreakers},
+		changes: true, do: closeBreaker})
 }
 
 func openBreakers(ctx context.Context, file *inspect.File) (names []string, err error) {
@@ -127,7 +128,8 @@ func closeBreaker(c *call) (string, error) {
 func (c *call) breakerLines(breakers []event.Breaker) string {
 	var b strings.Builder
 	for _, one := range breakers {
-		opened := fmt.Sprintf(": circuit breaker of %s, since %s, next try %s: ", terminal.Clean(one.Subscription), c.moment(one.Since), c.nextTry(one))
+		opened := fmt.Sprintf(": circuit breaker of %s, since %s, next try %s: ", terminal.Clean(one.Subscription),
+			c.moment(one.Since), c.nextTry(one))
 		cause := terminal.Clean(firstLine(one.LastError))
 		if c.screen.Width > 0 {
 			cause = terminal.Cut(cause, c.screen.Width-2) // with the other line it is two or three

@@ -69,7 +69,8 @@ func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
 		flags.Var((*cli.Number)(&c.maxPayload), "max-payload", "show at most this many `bytes` of a payload (default: all)")
 	}
 	if v.shows || v.quotes {
-		flags.BoolVar(&c.sensitive, "show-sensitive", false, "show the values of fields that the catalogue calls sensitive, and let --text find them")
+		flags.BoolVar(&c.sensitive, "show-sensitive", false,
+			"show the values of fields that the catalogue calls sensitive, and let --text find them")
 	}
 	if v.works {
 		c.sensitive = true
@@ -114,7 +115,8 @@ func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
 // not set leads to. Without the flag the verb would take everything.
 func noEmptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		empty := f.Value.Type() == "string" && f.Value.String() == "" || strings.HasPrefix(f.Value.Type(), "string") && f.Value.String() == "[]"
+		empty := f.Value.Type() == "string" && f.Value.String() == "" ||
+			strings.HasPrefix(f.Value.Type(), "string") && f.Value.String() == "[]"
 		if empty && f.Name != "after" { // the first page has no mark
 			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name)
 		}
@@ -217,7 +219,8 @@ func (c *call) payload(payload json.RawMessage) json.RawMessage {
 	if c.maxPayload == 0 || len(payload) <= c.maxPayload {
 		return payload
 	}
-	text, _ := json.Marshal(fmt.Sprintf("(%s bytes, more than --max-payload)", terminal.Number(len(payload)))) // a text cannot fail
+	text, _ := json.Marshal(fmt.Sprintf("(%s bytes, more than --max-payload)",
+		terminal.Number(len(payload)))) // a text cannot fail
 	return text
 }
 

@@ -124,7 +124,8 @@ func (c *call) checkReport(report inspect.Report) string {
 		}
 	}
 	if report.OK() {
-		fmt.Fprintf(&b, "All is well, with %s and %s.\n", cli.OpenDeliveries(report.Open), terminal.Counted(report.Dead, "dead letter"))
+		fmt.Fprintf(&b, "All is well, with %s and %s.\n", cli.OpenDeliveries(report.Open),
+			terminal.Counted(report.Dead, "dead letter"))
 	}
 	return b.String()
 }

@@ -29,18 +29,19 @@ Exit status: 0 done, 1 the answer was no, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,
 		Example: `  busgen dlq discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
   busgen dlq discard shop.db --group 5b9de41c02ff --because "refunded by hand" --dry-run`,
-	}, fileVerb{takes: anyLetters, changes: true, asks: true, quotes: true, reasons: true, do: func(c *call) (report string, err error) {
-		if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
-			return "", err
-		}
-		discard := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
-			return c.file.DiscardDeadLetters(ctx, s, c.because)
-		}
-		if err := c.confirmSweep(discard, selection, lettersQuestion("discard", selection.Filter)); err != nil {
-			return "", err
-		}
-		return c.sweepLetters(discard, selection, "discarded")
-	}})
+	}, fileVerb{takes: anyLetters, changes: true, asks: true, quotes: true, reasons: true,
+		do: func(c *call) (report string, err error) {
+			if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
+				return "", err
+			}
+			discard := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
+				return c.file.DiscardDeadLetters(ctx, s, c.because)
+			}
+			if err := c.confirmSweep(discard, selection, lettersQuestion("discard", selection.Filter)); err != nil {
+				return "", err
+			}
+			return c.sweepLetters(discard, selection, "discarded")
+		}})
 	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
@@ -65,7 +66,9 @@ Exit status: 0 done, also if there was nothing to purge, 1 the answer was no, or
 the file has no such subscription, event type or group, 2 trouble.`,
 		Example: `  busgen dlq purge shop.db --older-than 30d --dry-run
   busgen dlq purge shop.db --older-than 30d --type 'payment.*' --yes`,
-	}, fileVerb{changes: true, asks: true, quotes: true, do: func(c *call) (string, error) { return purgeLetters(c, selection, age) }})
+	}, fileVerb{changes: true, asks: true, quotes: true, do: func(c *call) (string, error) {
+		return purgeLetters(c, selection, age)
+	}})
 	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().Var((*cli.Span)(&age), "older-than", "those that died at least this `long` ago: 12h, 30d")

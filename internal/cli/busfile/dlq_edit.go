@@ -53,7 +53,9 @@ Exit status: 0 done, 1 the payload was refused or not changed, 2 trouble, 3
 there is no such dead letter.`,
 		Example: `  busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --payload fixed.json
   busgen dlq edit shop.db 018f4f2e-1c3a-7b21 --catalogue events.yaml < fixed.json`,
-	}, fileVerb{takes: oneLetter, works: true, changes: true, opens: true, do: func(c *call) (string, error) { return editLetter(c, catalogue, path) }})
+	}, fileVerb{takes: oneLetter, works: true, changes: true, opens: true, do: func(c *call) (string, error) {
+		return editLetter(c, catalogue, path)
+	}})
 	catalogueFlag(cmd, &catalogue)
 	cmd.Flags().StringVar(&path, "payload", "", "`file` with the new payload; - for standard input")
 	return cmd
@@ -65,7 +67,9 @@ func editLetter(c *call, catalogue, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := c.open(inspect.WithEditing(func(_ string, version int, payload []byte) error { return check.of(version, payload) })); err != nil {
+	if err := c.open(inspect.WithEditing(func(_ string, version int, payload []byte) error {
+		return check.of(version, payload)
+	})); err != nil {
 		return "", err
 	}
 	key, err := c.letter()
@@ -81,11 +85,13 @@ func editLetter(c *call, catalogue, path string) (string, error) {
 	} else if check, err = c.storedSchema(old.Type); err != nil {
 		return "", err
 	} else {
-		c.tell("checked with the schema of %s in %s: version %d, stored by %s on %s; --catalogue names another", old.Type, c.path, check.stored.Version,
+		c.tell("checked with the schema of %s in %s: version %d, stored by %s on %s; --catalogue names another", old.Type,
+			c.path, check.stored.Version,
 			terminal.Clean(check.stored.Program), c.moment(check.stored.StoredAt))
 	}
 	if custom := payload.CustomTypes(check.catalogue, check.eventType, old.Version); len(custom) > 0 {
-		c.tell("%s: of values of %s, which are custom Go types, only the form of their JSON is checked", old.Type, strings.Join(custom, ", "))
+		c.tell("%s: of values of %s, which are custom Go types, only the form of their JSON is checked", old.Type,
+			strings.Join(custom, ", "))
 	}
 	edited, draft, err := c.newPayload(path, old.Payload)
 	if err != nil {
@@ -148,13 +154,16 @@ func (c *call) storedSchema(eventType string) (*payloadCheck, error) {
 		return nil, err
 	}
 	if stored.Text == "" {
-		return nil, fmt.Errorf("%s has no schema of %s that the new payload could be checked with: name the catalogue with --catalogue, "+
-			"as in --catalogue events.yaml, or open the bus once with a program whose code this busgen has generated", c.path, eventType)
+		return nil, fmt.Errorf("%s has no schema of %s that the new payload could be checked with: name the catalogue "+
+			"with --catalogue, "+
+			"as in --catalogue events.yaml, or open the bus once with a program whose code this busgen has generated", c.path,
+			eventType)
 	}
 	name := fmt.Sprintf("the schema of %s in %s", eventType, c.path)
 	fits, err := schema.Read(name, stored.Text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with --catalogue", err, terminal.Clean(stored.Program))
+		return nil, fmt.Errorf("%w: use the busgen of the program that stored it (%s), or name the catalogue with "+
+			"--catalogue", err, terminal.Clean(stored.Program))
 	}
 	return &payloadCheck{fits, fits.Events[0].Name.V, &schemaUsed{stored.Version, stored.Program, stored.StoredAt}}, nil
 }

@@ -34,9 +34,11 @@ Exit status: 0 done, 1 the answer was no, or the file has no such subscription,
 event type or group, 2 trouble.`,
 		Example: `  busgen dlq export shop.db > dead.jsonl
   busgen dlq export shop.db --group 5b9de41c02ff --out refused.jsonl`,
-	}, fileVerb{exports: true, works: true, asks: true, do: func(c *call) (string, error) { return "", exportLetters(c, filter, out) }})
+	}, fileVerb{exports: true, works: true, asks: true, do: func(c *call) (string, error) {
+		return "", exportLetters(c, filter, out)
+	}})
 	letterFlags(on, cmd, &filter)
-	cmd.Flags().StringVarP(&out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
+	outFlag(cmd, &out)
 	return cmd
 }
 
@@ -53,13 +55,25 @@ func exportLetters(c *call, filter event.Filter, out string) (err error) {
 		n, err = c.file.Export(c.context(), w, filter)
 		return err
 	}
-	if out == "" {
-		err = export(terminal.JSONWriter(c.cmd.OutOrStdout()))
-	} else if err = output.CreateFrom(out, export); errors.As(err, new(*output.ExistsError)) {
-		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
-	}
-	if err == nil {
+	if err = c.exportTo(out, export); err == nil {
 		c.tell("exported %s", terminal.Counted(n, "dead letter"))
+	}
+	return err
+}
+
+// outFlag adds --out.
+func outFlag(cmd *cobra.Command, out *string) {
+	cmd.Flags().StringVarP(out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
+}
+
+// exportTo lets export write into a new file or, without a name, to standard output.
+func (c *call) exportTo(out string, export func(io.Writer) error) error {
+	if out == "" {
+		return export(terminal.JSONWriter(c.cmd.OutOrStdout()))
+	}
+	err := output.CreateFrom(out, export)
+	if errors.As(err, new(*output.ExistsError)) {
+		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", out)
 	}
 	return err
 }

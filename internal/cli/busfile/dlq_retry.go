@@ -53,11 +53,12 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
-	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary", "retry this `many` first, and go on only if all were handled")
+	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary",
+		"retry this `many` first, and go on only if all were handled")
 	return cmd
 }
 
-// tellIdle says that nobody is there who would handle a canary. It goes on, as a program may just be starting.
+// tellIdle says that no process is there that would handle a canary. It goes on, as a program may just be starting.
 func (c *call) tellIdle() error {
 	status, err := c.file.Status(c.context())
 	if err == nil && (status.Owner == nil || !status.Owner.Alive) {

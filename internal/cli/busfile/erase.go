@@ -48,14 +48,17 @@ can tell whose they are, 2 trouble.`,
 		Example: `  busgen erase shop.db ada@example.org --dry-run
   busgen erase shop.db ada@example.org c-4711 --actor eve --yes
   busgen erase shop.db 4711 --field customer.number --type 'order.*' --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, works: true, do: func(c *call) (string, error) { return erase(c, e) }})
+	}, fileVerb{takes: takes, changes: true, asks: true, works: true, do: func(c *call) (string, error) {
+		return erase(c, e)
+	}})
 	flags := cmd.Flags()
 	flags.BoolVar(&e.DryRun, "dry-run", false, "count, and change nothing")
 	flags.StringVar(&e.Field, "field", "", "the `path` of the field that names the person, such as customer.email")
 	flags.StringSliceVar(&e.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.BoolVar(&e.Whole, "whole", false, "erase all fields of these events, not only the personal ones")
 	flags.BoolVar(&e.CancelOpen, "cancel-open", false, "cancel open deliveries of these events first")
-	flags.BoolVar(&e.KeepSpace, "keep-space", false, "do not rewrite the file: what was deleted stays readable in unused space for a while")
+	flags.BoolVar(&e.KeepSpace, "keep-space", false,
+		"do not rewrite the file: what was deleted stays readable in unused space for a while")
 	completeFlag(on, cmd, "type", typeNames)
 	return cmd
 }
@@ -84,7 +87,8 @@ func erase(c *call, e inspect.Erasure) (string, error) {
 			"run it again when they are settled, or with --cancel-open", terminal.Counted(n.Open, "event")))
 	case n.Keyed > 0 && !e.DryRun:
 		return report, cli.No(fmt.Errorf("%s left as they are, because only their key is one of the values: "+
-			"choose the types that are about the person with --type, or the field with --field", terminal.Counted(n.Keyed, "event")))
+			"choose the types that are about the person with --type, or the field with --field",
+			terminal.Counted(n.Keyed, "event")))
 	}
 	return report, nil
 }
@@ -95,7 +99,8 @@ func erasedText(e inspect.Erasure, n event.Erased) string {
 		verb = "would erase"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s with %s and %s, and %s elsewhere\n", verb, terminal.Counted(n.Events, "event"), terminal.Counted(n.DeadLetters, "dead letter"),
+	fmt.Fprintf(&b, "%s %s with %s and %s, and %s elsewhere\n", verb, terminal.Counted(n.Events, "event"),
+		terminal.Counted(n.DeadLetters, "dead letter"),
 		terminal.Counted(n.Attempts, "failed attempt"), terminal.Counted(n.Texts, "text"))
 	list := func(count int, what string, ids []string) {
 		if count > 0 {
@@ -111,18 +116,22 @@ func erasedText(e inspect.Erasure, n event.Erased) string {
 	}
 	const shown = 5
 	list(n.Open, "about the person with open deliveries", open[:min(shown, len(open))])
-	list(n.Mentions, "of others with the person in another field, which stay as they are (mark the field personal, or use --field)", mentions[:min(shown, len(mentions))])
+	list(n.Mentions, "of others with the person in another field, which stay as they are (mark the field personal, or "+
+		"use --field)", mentions[:min(shown, len(mentions))])
 	if n.Keyed > 0 {
-		fmt.Fprintf(&b, "%s with a value as their key, of types without personal fields, which stay as they are (choose with --type or --field): %s\n",
+		fmt.Fprintf(&b, "%s with a value as their key, of types without personal fields, which stay as they are (choose "+
+			"with --type or --field): %s\n",
 			terminal.Counted(n.Keyed, "event"), keyedTypes(n))
 	}
 	if n.Parts > 0 {
-		fmt.Fprintf(&b, "%s with a value as a part of a longer name or address, which stay as they are (give that name too, if it is the person's)\n",
+		fmt.Fprintf(&b, "%s with a value as a part of a longer name or address, which stay as they are (give that name "+
+			"too, if it is the person's)\n",
 			terminal.Counted(n.Parts, "text"))
 	}
 	if e.DryRun && len(n.Types) > 1 {
 		for _, t := range n.Types {
-			fmt.Fprintf(&b, "  %s: %s, %d open, %d mentioned, %d by key\n", terminal.Clean(t.Type), terminal.Counted(t.Events, "event"), t.Open, t.Mentions, t.Keyed)
+			fmt.Fprintf(&b, "  %s: %s, %d open, %d mentioned, %d by key\n", terminal.Clean(t.Type),
+				terminal.Counted(t.Events, "event"), t.Open, t.Mentions, t.Keyed)
 		}
 	}
 	if !n.Clean && !e.DryRun {

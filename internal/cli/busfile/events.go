@@ -26,7 +26,8 @@ Exit status: that of the verb.`,
   busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsTree(on), newEventsExport(on), newEventsDiscard(on), newEventsCancel(on), newEventsUndiscard(on), newEventsReplay(on))
+	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsTree(on), newEventsExport(on),
+		newEventsDiscard(on), newEventsCancel(on), newEventsUndiscard(on), newEventsReplay(on))
 	return cli.Family(cmd)
 }
 
@@ -65,9 +66,11 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 		return listEvents(c, filter, page)
 	}})
 	eventFlags(on, cmd, &filter)
-	cmd.Flags().StringVar(&filter.Status, "status", "", "only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
+	cmd.Flags().StringVar(&filter.Status, "status", "",
+		"only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
 	childOfFlag(cmd, &childOf)
-	cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("status",
+		cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
 	pageFlags(cmd, &page)
 	return cmd
 }
@@ -88,7 +91,8 @@ func contentFlags(on cli.Engines, cmd *cobra.Command, f *event.Filter) {
 }
 
 func childOfFlag(cmd *cobra.Command, childOf *string) {
-	cmd.Flags().StringVar(childOf, "child-of", "", "only what handlers of the event with this `id` have published, and its dead-letter notices")
+	cmd.Flags().StringVar(childOf, "child-of", "",
+		"only what handlers of the event with this `id` have published, and its dead-letter notices")
 }
 
 // parent returns the event that --child-of names, if it does.
@@ -147,7 +151,8 @@ func (c *call) search(filter event.Filter, page event.Page) (events []event.Even
 		if err != nil || found.Back.IsZero() || len(found.Events) == page.Limit {
 			return events, found.Next, err
 		}
-		progress.Say("looked back to " + found.Back.Format(time.DateTime+" MST") + ", found " + terminal.Counted(len(events), "event"))
+		progress.Say("looked back to " + found.Back.Format(time.DateTime+" MST") + ", found " +
+			terminal.Counted(len(events), "event"))
 		page.After, page.Limit = found.Next, page.Limit-len(found.Events)
 	}
 }

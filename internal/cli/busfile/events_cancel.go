@@ -14,7 +14,6 @@ import (
 )
 
 func newEventsCancel(on cli.Engines) *cobra.Command {
-	takes := arguments{least: 1, most: -1, what: "the id of an event", candidates: newestEvents}
 	return onFile(on, &cobra.Command{
 		Use:   "cancel FILE ID[/SUBSCRIPTION] ...",
 		Short: "Cancel events before they are handled",
@@ -35,7 +34,7 @@ there is no such event or subscription: then nothing is done. Of several events
 each is tried, also if the answer about another one was no.`,
 		Example: `  busgen events cancel shop.db 018f4f2e-1c3a-7b21 --yes
   busgen events cancel shop.db 018f4f2e-1c3a-7b21/send-receipt --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, do: cancelEvents})
+	}, fileVerb{takes: someEvents, changes: true, asks: true, do: cancelEvents})
 }
 
 func cancelEvents(c *call) (string, error) {

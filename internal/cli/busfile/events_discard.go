@@ -14,7 +14,6 @@ import (
 )
 
 func newEventsDiscard(on cli.Engines) *cobra.Command {
-	takes := arguments{least: 1, most: -1, what: "the id of an event", candidates: newestEvents}
 	return onFile(on, &cobra.Command{
 		Use:   "discard FILE ID[/SUBSCRIPTION] ...",
 		Short: "Settle open events that need not be handled",
@@ -35,7 +34,7 @@ trouble, 3 there is no such event or subscription: then nothing is done. Of
 several events each is tried, also if the answer about another one was no.`,
 		Example: `  busgen events discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
   busgen events discard shop.db 018f4f2e-1c3a-7b21/send-receipt --because "mailed by hand" --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, reasons: true, do: discardEvents})
+	}, fileVerb{takes: someEvents, changes: true, asks: true, reasons: true, do: discardEvents})
 }
 
 // events finds what the arguments name.
@@ -75,7 +74,6 @@ func discardEvents(c *call) (string, error) {
 
 func newEventsUndiscard(on cli.Engines) *cobra.Command {
 	var action int64
-	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
 	cmd := onFile(on, &cobra.Command{
 		Use:   "undiscard FILE (ID[/SUBSCRIPTION] ... | --action NUMBER)",
 		Short: "Undo a discard",
@@ -90,7 +88,7 @@ again), left (how many were left alone).
 Exit status: 0 done, 2 trouble, 3 there is no discard that could be undone.`,
 		Example: `  busgen events undiscard shop.db 018f4f2e-1c3a-7b21
   busgen events undiscard shop.db --action 17`,
-	}, fileVerb{takes: takes, changes: true, do: func(c *call) (string, error) { return undiscard(c, action) }})
+	}, fileVerb{takes: anyEvents, changes: true, do: func(c *call) (string, error) { return undiscard(c, action) }})
 	cmd.Flags().Int64Var(&action, "action", 0, "everything that the action with this `number` has discarded")
 	return cmd
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/cloudevent"
-	"github.com/busgen/busgen/internal/output"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/cloudevents"
 	"github.com/busgen/busgen/runtime/event"
@@ -48,7 +47,7 @@ findings, 2 trouble, 3 there is no event with the id of --child-of.`,
 	flags.StringVar(&x.names.Source, "source", "", "the attribute source: a `URI`")
 	flags.StringVar(&x.names.TypePrefix, "type-prefix", "", "the `text` before the name of an event in the attribute type")
 	flags.StringVar(&x.names.DataSchema, "dataschema", "", "the attribute dataschema: a `URI`, with {type} and {version}")
-	flags.StringVarP(&x.out, "out", "o", "", "a `file` that does not exist yet, instead of standard output")
+	outFlag(cmd, &x.out)
 	return cmd
 }
 
@@ -76,12 +75,7 @@ func (x *eventsExport) run() (err error) {
 		n, err = cloudevents.Export(x.context(), w, x.file, x.filter, x.names)
 		return err
 	}
-	if x.out == "" {
-		err = export(terminal.JSONWriter(x.cmd.OutOrStdout()))
-	} else if err = output.CreateFrom(x.out, export); errors.As(err, new(*output.ExistsError)) {
-		return fmt.Errorf("%s exists already, and exports overwrite nothing: name another file", x.out)
-	}
-	if err == nil {
+	if err = x.exportTo(x.out, export); err == nil {
 		x.tell("exported %s", terminal.Counted(n, "event"))
 	}
 	return err
@@ -113,7 +107,8 @@ func (x *eventsExport) complete() error {
 	case x.names.Source == "" && c == nil:
 		return errors.New("the events need a source: name the catalogue with --catalogue, or give --source")
 	case x.names.Source == "":
-		return fmt.Errorf("%s does not say what events are called outside: add cloudevents to it, or give --source", x.catalogue)
+		return fmt.Errorf("%s does not say what events are called outside: add cloudevents to it, or give --source",
+			x.catalogue)
 	}
 	for _, one := range []struct{ flag, problem string }{
 		{"source", cloudevent.CheckSource(x.names.Source)},

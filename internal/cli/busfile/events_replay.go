@@ -17,7 +17,6 @@ func newEventsReplay(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
 	var subscription, from string
 	var all bool
-	takes := arguments{most: -1, what: "the ids of events", candidates: newestEvents}
 	cmd := onFile(on, &cobra.Command{
 		Use:   "replay FILE --subscription NAME (ID ... | conditions | --all)",
 		Short: "Deliver handled events to one subscription again",
@@ -41,7 +40,9 @@ trouble, 3 nothing matches, or there is no such subscription or event.`,
   busgen events replay shop.db --subscription ledger --type 'order.*' --since 1d --dry-run
   busgen events replay shop.db --subscription ledger --from 018f4f2e-1c3a-7b21 --dry-run
   busgen events replay shop.db --subscription ledger --since 02:45 --rate 50 --limit 500 --yes`,
-	}, fileVerb{takes: takes, changes: true, asks: true, quotes: true, do: func(c *call) (string, error) { return replayEvents(c, selection, subscription, from, all) }})
+	}, fileVerb{takes: anyEvents, changes: true, asks: true, quotes: true, do: func(c *call) (string, error) {
+		return replayEvents(c, selection, subscription, from, all)
+	}})
 	cmd.Flags().StringVar(&subscription, "subscription", "", "the `name` of the subscription")
 	eventFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
@@ -76,7 +77,9 @@ func replayEvents(c *call, s inspect.Selection, subscription, from string, all b
 	replay := func(ctx context.Context, s inspect.Selection) (inspect.Counts, error) {
 		return c.file.Replay(ctx, subscription, s)
 	}
-	if err := c.confirmSweep(replay, s, func(n int) string { return beforehand.ReplayQuestion(subscription, s.String(), n) }); err != nil {
+	if err := c.confirmSweep(replay, s, func(n int) string {
+		return beforehand.ReplayQuestion(subscription, s.String(), n)
+	}); err != nil {
 		return "", err
 	}
 	counts, err := c.sweep(replay, s, "replayed")

@@ -45,7 +45,7 @@ detail).
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events show shop.db 018f4f2e-1c3a-7b21 --json`,
-	}, fileVerb{shows: true, times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents}, do: showEvent})
+	}, fileVerb{shows: true, times: true, takes: oneEvent, do: showEvent})
 }
 
 func newestEvents(ctx context.Context, file *inspect.File) (ids []string, err error) {
@@ -132,7 +132,8 @@ func calm(d event.DeliveryState) int {
 func (c *call) attempts(subscription string, attempts []event.FailedAttempt) string {
 	var b strings.Builder
 	for i, a := range attempts {
-		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", terminal.Clean(subscription), i+1, a.Kind, duration(a), c.moment(a.Ended))
+		fmt.Fprintf(&b, "\n%s, failed attempt %d: %s%s, %s\n", terminal.Clean(subscription), i+1, a.Kind, duration(a),
+			c.moment(a.Ended))
 		text := a.Error
 		if a.Member != "" {
 			text = a.Member + ": " + text
@@ -177,7 +178,8 @@ func (c *call) crashes(d event.DeliveryState) string {
 		if more := len(crash.Beside) - named; more > 0 {
 			others = append(others, fmt.Sprintf("%d more", more))
 		}
-		fmt.Fprintf(&b, "\n%s, the process ended while its handler ran, %s\n  It does not count as an attempt, because others ran too: %s\n",
+		fmt.Fprintf(&b, "\n%s, the process ended while its handler ran, %s\n  It does not count as an attempt, because "+
+			"others ran too: %s\n",
 			terminal.Clean(d.Subscription), c.moment(crash.At), strings.Join(others, ", "))
 	}
 	return b.String()
@@ -195,7 +197,8 @@ func (c *call) history(actions []event.AuditEntry) string {
 	if len(actions) == 0 {
 		return ""
 	}
-	table := &terminal.Table{Columns: []terminal.Column{{Title: "WHEN"}, {Title: "WHO"}, {Title: "ACTION"}, {Title: "FOR"}, {Title: "DETAIL", Least: 10}}}
+	table := &terminal.Table{Columns: []terminal.Column{{Title: "WHEN"}, {Title: "WHO"}, {Title: "ACTION"},
+		{Title: "FOR"}, {Title: "DETAIL", Least: 10}}}
 	for _, a := range actions {
 		table.Row(c.ago(a.At), a.Actor, a.Action, a.Subscription, a.Detail)
 	}
@@ -271,3 +274,27 @@ func versioned(eventType string, version int) string {
 	}
 	return fmt.Sprintf("%s, version %d", eventType, version)
 }
+
+// ownFrames shortens the stack of a panic to the frames of the program: those
+// between the panic and the runtime that called the handler. A stack without such
+// frames stays whole.
+func ownFrames(stack string) string {
+	lines := strings.Split(strings.TrimRight(stack, "\n"), "\n")
+	from := 0
+	for i, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			from = i + 2 // a frame has two lines
+		}
+	}
+	to := from
+	for to < len(lines) && !strings.HasPrefix(lines[to], busgenRuntime) {
+		to++
+	}
+	if from == 0 || from == to || to > len(lines) {
+		return stack
+	}
+	return strings.Join(lines[from:to], "\n")
+}
+
+// busgenRuntime begins the names of all functions of the runtime.
+const busgenRuntime = "github.com/busgen/busgen/runtime"

@@ -55,7 +55,8 @@ event type, 2 trouble, 3 there is no event with the id of --child-of.`,
 	childOfFlag(cmd, &t.childOf)
 	flags := cmd.Flags()
 	flags.VarP((*cli.Number)(&t.last), "last", "n", "begin with this `many` of the events that are there")
-	flags.Var((*cli.Moment)(&t.filter.Since), "since", "begin with all events published at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
+	flags.Var((*cli.Moment)(&t.filter.Since), "since",
+		"begin with all events published at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
 	flags.Var((*cli.Span)(&t.interval), "interval", "how long to wait between two looks (default 1s)")
 	return cmd
 }
@@ -105,7 +106,7 @@ func (t *tail) run() error {
 		select {
 		case <-t.context().Done():
 			return nil
-		case <-alone: // nobody reads what it prints
+		case <-alone: // no one reads what it prints
 			return nil
 		case <-ticker.C:
 		}

@@ -38,7 +38,7 @@ Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events tree shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21 --root --payload
   busgen events tree shop.db 018f4f2e-1c3a-7b21 --json`,
-	}, fileVerb{shows: true, times: true, takes: arguments{least: 1, most: 1, what: "the id of an event", candidates: newestEvents},
+	}, fileVerb{shows: true, times: true, takes: oneEvent,
 		do: func(c *call) (string, error) { return drawing.treeOf(c, fromRoot) }})
 	cmd.Flags().BoolVar(&drawing.payloads, "payload", false, "show the payload of each event")
 	cmd.Flags().BoolVar(&fromRoot, "root", false, "begin with the event that everything began with")

@@ -23,7 +23,8 @@ type threshold struct {
 }
 
 // thresholdFields lists the numbers of status that a condition can compare.
-var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated", "stalled", "dispatchers", "unwritable"}
+var thresholdFields = []string{"dead", "backlog", "oldest", "waiting", "held", "running", "unhandled", "saturated",
+	"stalled", "dispatchers", "unwritable"}
 
 var (
 	thresholdForm = regexp.MustCompile(`^(?:(.+):)?([a-z_]+)\s*(>=|<=|>|<|=)\s*(.+)$`)
@@ -44,7 +45,8 @@ func parseThreshold(text string) (t threshold, err error) {
 	t = threshold{text: text, subscription: match[1], field: match[2], operator: match[3]}
 	switch {
 	case !slices.Contains(thresholdFields, t.field):
-		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field, beforehand.Meant(t.field, thresholdFields, nil, "there are"))
+		return t, fmt.Errorf("--fail-if %q: there is no number %s%s", text, t.field,
+			beforehand.Meant(t.field, thresholdFields, nil, "there are"))
 	case (t.field == "dispatchers" || t.field == "unwritable") && t.subscription != "":
 		return t, fmt.Errorf("--fail-if %q: %s is about all subscriptions: leave the name out", text, t.field)
 	case t.field == "oldest":
@@ -67,7 +69,8 @@ func parseThreshold(text string) (t threshold, err error) {
 func (t threshold) exceeded(status event.Status, now time.Time) string {
 	value, shown := 0.0, ""
 	switch {
-	case t.field == "dispatchers" && status.Owner != nil && status.Owner.Alive, t.field == "unwritable" && status.Unwritable != "":
+	case t.field == "dispatchers" && status.Owner != nil && status.Owner.Alive,
+		t.field == "unwritable" && status.Unwritable != "":
 		value = 1
 	}
 	for _, s := range status.Subscriptions {

@@ -95,7 +95,8 @@ func (c *call) servePage(addr, catalogue string, actions bool) error {
 	door := localhost.NewDoor(p, localhost.LoopbackHosts()...)
 	server := &http.Server{Handler: door, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(c.context(), func() { server.Close() })()
-	if _, err := fmt.Fprintf(c.cmd.OutOrStdout(), "Open http://%s%s in a browser; it works once. Ctrl-C ends it.\n", listener.Addr(), door.Path()); err != nil {
+	if _, err := fmt.Fprintf(c.cmd.OutOrStdout(), "Open http://%s%s in a browser; it works once. Ctrl-C ends it.\n",
+		listener.Addr(), door.Path()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -111,7 +112,8 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("--addr is %q: want an address of this machine, as in 127.0.0.1:8080", addr)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("--addr is %q, which others could reach: want an address of this machine, as in 127.0.0.1:8080, and forward the port with ssh -L", addr)
+		return nil, fmt.Errorf("--addr is %q, which others could reach: want an address of this machine, as in "+
+			"127.0.0.1:8080, and forward the port with ssh -L", addr)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -21,7 +21,8 @@ func letterFlags(on cli.Engines, cmd *cobra.Command, f *event.Filter) {
 	flags.StringVar(&f.Group, "group", "", "only those of this `group`, as \"busgen dlq groups\" names it")
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.StringSliceVar(&f.Subscriptions, "subscription", nil, "only those of these subscriptions, by `name`")
-	flags.StringSliceVar(&f.Reasons, "reason", nil, "only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes")
+	flags.StringSliceVar(&f.Reasons, "reason", nil,
+		"only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes")
 	timeFlags(cmd, &f.Since, &f.Until, "only those that died")
 	flags.Lookup("until").Usage = "only those that died at this `time` or earlier"
 	flags.StringVar(&f.CorrelationID, "correlation", "", "only those of events with this correlation `id`")
@@ -59,7 +60,8 @@ func deadEvents(ctx context.Context, file *inspect.File) (ids []string, err erro
 // conditions choose. Without either there must be --all.
 func (c *call) letters(filter event.Filter, all bool) (event.Filter, error) {
 	if !c.chooses(filter, all) {
-		return filter, errors.New("say which dead letters: by id, with --group or another condition, or with --all and nothing else")
+		return filter, errors.New("say which dead letters: by id, with --group or another condition, or with --all and " +
+			"nothing else")
 	}
 	for _, arg := range c.args {
 		keys, err := c.keysOf(arg)
@@ -128,7 +130,8 @@ func (c *call) letter() (key event.Key, err error) {
 		for _, key := range keys {
 			names = append(names, cli.ShortID(key.EventID)+"/"+key.Subscription)
 		}
-		return key, fmt.Errorf("event %s is dead for several subscriptions: name one of %s", keys[0].EventID, strings.Join(names, ", "))
+		return key, fmt.Errorf("event %s is dead for several subscriptions: name one of %s", keys[0].EventID,
+			strings.Join(names, ", "))
 	}
 	return keys[0], nil
 }

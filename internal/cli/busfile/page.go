@@ -12,7 +12,8 @@ import (
 
 // timeFlags adds --since and --until; what begins their help.
 func timeFlags(cmd *cobra.Command, since, until *time.Time, what string) {
-	cmd.Flags().Var((*cli.Moment)(since), "since", what+" at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
+	cmd.Flags().Var((*cli.Moment)(since), "since",
+		what+" at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
 	cmd.Flags().Var((*cli.Moment)(until), "until", what+" before this `time`")
 }
 

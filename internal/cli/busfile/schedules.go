@@ -60,7 +60,8 @@ Exit status: 0 done, 1 the catalogue has findings, 2 trouble.`,
 	flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
 	flags.BoolVar(&c.utc, "utc", false, "show times in UTC")
 	flags.VarP((*cli.Number)(&count), "times", "n", "show this many `times` of each")
-	flags.StringVar(&from, "from", "", "show the times after this `time`, as in 2026-03-29 or 2026-03-29T01:00:00Z (default now)")
+	flags.StringVar(&from, "from", "",
+		"show the times after this `time`, as in 2026-03-29 or 2026-03-29T01:00:00Z (default now)")
 	cmd.RunE = cli.Report(func(args []string) (string, error) {
 		if err := noEmptyFlag(cmd); err != nil {
 			return "", err

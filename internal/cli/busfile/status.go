@@ -106,8 +106,11 @@ that the file does not have, 2 trouble.`,
   busgen status shop.db --watch
   busgen status shop.db --watch --interval 5s --count 3 --json
   busgen status shop.db --json`,
-	}, fileVerb{quotes: true, times: true, opens: true, do: func(c *call) (string, error) { return status(c, failIf, watch) }})
-	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil, "exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
+	}, fileVerb{quotes: true, times: true, opens: true, do: func(c *call) (string, error) {
+		return status(c, failIf, watch)
+	}})
+	cmd.Flags().StringArrayVar(&failIf, "fail-if", nil,
+		"exit with 1 if this `condition` holds: dead>100, charge-card:oldest>10m")
 	watch.flags(cmd)
 	return cmd
 }
@@ -213,7 +216,8 @@ func (c *call) extent(status event.Status) string {
 
 func (c *call) typeTable(types []event.TypeCount) string {
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "TYPE"}, {Title: "EVENTS", Right: true}, {Title: "OLDEST", Drop: 1}, {Title: "NEWEST", Drop: 2}, {Style: always(terminal.Yellow)},
+		{Title: "TYPE"}, {Title: "EVENTS", Right: true}, {Title: "OLDEST", Drop: 1}, {Title: "NEWEST", Drop: 2},
+		{Style: always(terminal.Yellow)},
 	}}
 	for _, t := range types {
 		note := ""
@@ -225,10 +229,12 @@ func (c *call) typeTable(types []event.TypeCount) string {
 	return table.Render(c.screen)
 }
 
-// ease tells how well a subscription does: what needs somebody comes first.
+// ease tells how well a subscription does: what needs an operator comes first.
 func ease(s event.SubscriptionState, open []event.Breaker) int {
 	switch {
-	case len(s.Stalled) > 0, s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b event.Breaker) bool { return s.Name == b.Subscription || s.Name == b.Group }):
+	case len(s.Stalled) > 0, s.Unhandled, s.Saturated, slices.ContainsFunc(open, func(b event.Breaker) bool {
+		return s.Name == b.Subscription || s.Name == b.Group
+	}):
 		return 0
 	case s.Paused, s.Held > 0:
 		return 1
@@ -242,13 +248,18 @@ func ease(s event.SubscriptionState, open []event.Breaker) int {
 // that has only zeros.
 func (c *call) subscriptionTable(subscriptions []event.SubscriptionState, open []event.Breaker) string {
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SUBSCRIPTION"}, {Title: "PATTERN", Drop: 1}, {Title: "BACKLOG", Right: true}, {Title: "RUNNING", Right: true, Drop: 2},
-		{Title: "WAITING", Right: true, Drop: 3}, {Title: "HELD", Right: true}, {Title: "DEAD", Right: true, Style: always(terminal.Red)},
+		{Title: "SUBSCRIPTION"}, {Title: "PATTERN", Drop: 1}, {Title: "BACKLOG", Right: true},
+		{Title: "RUNNING", Right: true, Drop: 2},
+		{Title: "WAITING", Right: true, Drop: 3}, {Title: "HELD", Right: true},
+		{Title: "DEAD", Right: true, Style: always(terminal.Red)},
 		{Title: "OLDEST"}, {Title: "NEW/s", Right: true, Drop: 4}, {Title: "HANDLED/s", Right: true, Drop: 5},
-		{Title: "DIED/s", Right: true, Drop: 6, Style: always(terminal.Red)}, {Title: "DRAINED"}, {Style: always(terminal.Yellow)},
+		{Title: "DIED/s", Right: true, Drop: 6, Style: always(terminal.Red)}, {Title: "DRAINED"},
+		{Style: always(terminal.Yellow)},
 	}}
 	subscriptions = slices.Clone(subscriptions)
-	slices.SortStableFunc(subscriptions, func(a, b event.SubscriptionState) int { return cmp.Compare(ease(a, open), ease(b, open)) })
+	slices.SortStableFunc(subscriptions, func(a, b event.SubscriptionState) int {
+		return cmp.Compare(ease(a, open), ease(b, open))
+	})
 	for _, s := range subscriptions {
 		backlog := terminal.Number(s.Backlog)
 		if s.Backlog >= event.MaxBacklog || s.BacklogAtMost > s.Backlog {

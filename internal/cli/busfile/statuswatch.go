@@ -29,7 +29,8 @@ func (w *watching) flags(cmd *cobra.Command) {
 	w.interval = time.Second
 	cmd.Flags().BoolVarP(&w.on, "watch", "w", false, "look again and again, with rates, until it is interrupted")
 	cmd.Flags().Var((*cli.Span)(&w.interval), "interval", "how long to wait between two looks of --watch (default 1s)")
-	cmd.Flags().Var((*cli.Number)(&w.count), "count", "look this `many` times with --watch, and end (default: until interrupted)")
+	cmd.Flags().Var((*cli.Number)(&w.count), "count",
+		"look this `many` times with --watch, and end (default: until interrupted)")
 }
 
 func (w *watching) check(cmd *cobra.Command) error {

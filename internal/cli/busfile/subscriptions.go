@@ -25,7 +25,8 @@ Exit status: that of the verb.`,
 		Example: `  busgen subscriptions list shop.db
   busgen subscriptions pause shop.db charge-card`,
 	}
-	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsPause(on), newSubscriptionsResume(on), newSubscriptionsRemove(on))
+	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsPause(on), newSubscriptionsResume(on),
+		newSubscriptionsRemove(on))
 	return cli.Family(cmd)
 }
 
@@ -125,7 +126,8 @@ Exit status: 0 it is resumed, 2 trouble, 3 there is no such pause.`,
 }
 
 // steer pauses or resumes a subscription or types.
-func (c *call) steer(types, done string, subscription, globbed func(*inspect.File, context.Context, string) error) (string, error) {
+func (c *call) steer(types, done string,
+	subscription, globbed func(*inspect.File, context.Context, string) error) (string, error) {
 	if (len(c.args) == 0) == (types == "") {
 		return "", errors.New("name a subscription, or event types with --type, and not both")
 	}

@@ -24,11 +24,13 @@ func (c *call) troubles(status event.Status) string {
 	case !o.Alive && o.PID == 0:
 		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.", ""))
 	case !o.Alive:
-		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.", fmt.Sprintf(" The last one was %d, started %s.", o.PID, c.moment(o.Since))))
+		b.WriteString(c.trouble(terminal.Red, "No process dispatches from it.",
+			fmt.Sprintf(" The last one was %d, started %s.", o.PID, c.moment(o.Since))))
 	}
 	if status.CrashLoop {
-		b.WriteString(c.trouble(terminal.Red, "Crash loop:", " the last process ended within 10 s of its start, while handlers were running. "+
-			"Deliveries that another crash would make dead letters wait until a process has lived for 10 s."))
+		b.WriteString(c.trouble(terminal.Red, "Crash loop:",
+			" the last process ended within 10 s of its start, while handlers were running. "+
+				"Deliveries that another crash would make dead letters wait until a process has lived for 10 s."))
 	}
 	b.WriteString(c.stalledLines(status.Subscriptions))
 	b.WriteString(c.breakerLines(status.Breakers))
@@ -70,7 +72,8 @@ func (c *call) pauseLines(pauses []event.PauseState) string {
 		if p.Reason != "" {
 			by += ": " + p.Reason
 		}
-		b.WriteString(c.trouble(terminal.Yellow, "Paused", fmt.Sprintf(": %s, since %s%s", terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))))
+		b.WriteString(c.trouble(terminal.Yellow, "Paused",
+			fmt.Sprintf(": %s, since %s%s", terminal.Clean(what), c.moment(p.Since), terminal.Clean(by))))
 	}
 	return b.String()
 }
@@ -92,8 +95,10 @@ func (c *call) newerLines(subscriptions []event.SubscriptionState) string {
 	var b strings.Builder
 	for _, s := range subscriptions {
 		for _, n := range s.Newer {
-			b.WriteString(c.trouble(terminal.Yellow, "Held", fmt.Sprintf(": %s of %s for %s, since %s: no program that knows this version has taken over",
-				terminal.Counted(n.Events, "event"), terminal.Clean(versioned(n.Type, n.Version)), terminal.Clean(s.Name), c.moment(n.Since))))
+			b.WriteString(c.trouble(terminal.Yellow, "Held",
+				fmt.Sprintf(": %s of %s for %s, since %s: no program that knows this version has taken over",
+					terminal.Counted(n.Events, "event"), terminal.Clean(versioned(n.Type, n.Version)), terminal.Clean(s.Name),
+					c.moment(n.Since))))
 		}
 	}
 	return b.String()

@@ -7,7 +7,7 @@
 // function that gets a [call] with the open file and returns the report. call.go
 // asks before something is destroyed, shows times and payloads, and gives errors
 // their exit status. letters.go has the flags and arguments that choose dead
-// letters, known.go checks the names in conditions against those in the file, and
+// letters, arguments.go completes names and checks them against those in the file, and
 // sweep.go is for the verbs that change many deliveries.
 package busfile
 
@@ -20,5 +20,6 @@ import (
 // Verbs returns the verbs in the order of the help. Besides files they take the addresses of
 // the engines.
 func Verbs(on ...cli.Engine) []*cobra.Command {
-	return []*cobra.Command{newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on), newBreakers(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
+	return []*cobra.Command{newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on),
+		newBreakers(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
 }

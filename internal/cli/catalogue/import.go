@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/importer"
+	"github.com/busgen/busgen/internal/importer/files"
 	"github.com/busgen/busgen/internal/input"
 )
 
@@ -185,7 +186,7 @@ func readExamples(names []string) (all []importer.Example, err error) {
 }
 
 // filesBelow opens the folder that the references of a document may lead to: root, or that of the document.
-func filesBelow(root, document string) (*importer.Files, *os.Root, error) {
+func filesBelow(root, document string) (*files.Folder, *os.Root, error) {
 	folder := cmp.Or(root, filepath.Dir(document))
 	within, err := filepath.Abs(folder)
 	if err != nil {
@@ -203,7 +204,7 @@ func filesBelow(root, document string) (*importer.Files, *os.Root, error) {
 	if err != nil {
 		return nil, nil, unreadable(folder, err)
 	}
-	return &importer.Files{FS: opened.FS(), Path: filepath.ToSlash(path), Folder: folder}, opened, nil
+	return &files.Folder{FS: opened.FS(), Path: filepath.ToSlash(path), Name: folder}, opened, nil
 }
 
 // unreadable removes the second mention of the file from an error.

@@ -34,13 +34,3 @@ func IDs(some []*diag.Rule) []string {
 	}
 	return ids
 }
-
-// Named returns the rule of an id, or nil if there is none.
-func Named(id string) *diag.Rule {
-	for _, r := range all {
-		if r.ID == id {
-			return r
-		}
-	}
-	return nil
-}
