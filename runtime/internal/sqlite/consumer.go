@@ -25,6 +25,7 @@ type consumer struct {
 	name   string
 
 	cancels atomic.Bool // cancelled is not empty
+	lanes   lanes
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling  sync.Mutex
@@ -43,6 +44,7 @@ type consumer struct {
 	way              []*delivery         // on the way, in order; the first are removed once settled
 	rows             map[int64]*delivery // polled or not yet written, with a row, by seq
 	dispositions     []settledDelivery   // to be written
+	starves          bool                // so many that the log is not read
 	owed             []rowChange         // to be written, because a transaction failed
 	cursor           int64               // as written
 	nextDue          int64               // no waiting row is due before; in microseconds
@@ -260,6 +262,9 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
+	if disposition.Lane != "" {
+		c.lanes.park(&disposition)
+	}
 	cancelled := false
 	if own.final = ledger.Settles(disposition.Kind); own.final {
 		cancelled = c.unmark(d.Seq)

@@ -1,0 +1,228 @@
+package sqlite
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+// A parked delivery is a row of deliveries in state held, with a lane. Free makes it one that waits, and the row keeps its lane
+// until its turn ends. So an index finds the next one of a lane, and whether a lane has any, without looking at others.
+
+// lanes is what a consumer knows of the lanes of its subscription that the file does not say yet.
+type lanes struct {
+	any atomic.Bool // some delivery may be in a lane
+
+	mu        sync.Mutex
+	unwritten map[string]int // by lane: deliveries that are settled with it, and not written
+	frees     map[string]int // by lane: how many to make due
+	last      string         // the lane that was freed last for no reason of its own
+}
+
+// park notes that a delivery is to be parked.
+func (l *lanes) park(d *engine.Disposition) {
+	l.any.Store(true)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unwritten == nil {
+		l.unwritten = map[string]int{}
+	}
+	l.unwritten[d.Lane]++
+	if d.Key != "" {
+		l.unwritten[d.Key]++
+	}
+}
+
+// written notes that the file says so.
+func (l *lanes) written(d *engine.Disposition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, lane := range [...]string{d.Lane, d.Key} {
+		if l.unwritten[lane]--; l.unwritten[lane] <= 0 {
+			delete(l.unwritten, lane)
+		}
+	}
+}
+
+// first returns the place of the first lane that has deliveries which are not written, or -1.
+func (l *lanes) first(lanes []string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, lane := range lanes {
+		if l.unwritten[lane] > 0 {
+			return at
+		}
+	}
+	return -1
+}
+
+// free notes that n deliveries of a lane are to be made due.
+func (l *lanes) free(lane string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.frees == nil {
+		l.frees = map[string]int{}
+	}
+	l.frees[lane] += n
+}
+
+// take returns what is to be freed, and back takes it back.
+func (l *lanes) take() (frees map[string]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	frees, l.frees = l.frees, nil
+	return frees
+}
+
+func (l *lanes) back(frees map[string]int) {
+	for lane, n := range frees {
+		l.free(lane, n)
+	}
+}
+
+// Parked implements [engine.Parker].
+func (c *consumer) Parked() bool { return c.lanes.any.Load() }
+
+// inLane is the SQL condition that a row is in a lane of the subscription, in one way or the other.
+const inLane = `
+	SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2
+	UNION ALL SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND key = ?2`
+
+// errFound ends a query that has found what it looks for.
+var errFound = errors.New("found")
+
+// Behind implements [engine.Parker].
+func (c *consumer) Behind(lanes []string) (at int, err error) {
+	if !c.lanes.any.Load() {
+		return -1, nil
+	}
+	// What is not written now is found below, and what is written by then is in the file.
+	if at = c.lanes.first(lanes); at >= 0 {
+		lanes = lanes[:at]
+	}
+	err = c.ground.read(func(conn *database.Conn) error {
+		for i, lane := range lanes {
+			err := conn.Query(inLane, func(s *sqlite3.Stmt) error {
+				if c.has(s.ColumnInt64(0)) {
+					return nil
+				}
+				return errFound
+			}, c.id, lane)
+			if errors.Is(err, errFound) {
+				at = i
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return at, fault.Wrap("read", c.ground.path, err)
+}
+
+// has tells whether this process has the delivery of an event in hand, or its end is not written yet.
+func (c *consumer) has(seq int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rows[seq] != nil
+}
+
+// Free implements [engine.Parker].
+func (c *consumer) Free(lane string, n int) {
+	if !c.lanes.any.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.replaced {
+		return
+	}
+	c.lanes.free(lane, n)
+	c.queue(0)
+}
+
+// writeFrees makes parked deliveries due, and reports whether there were any. It is called within the writer's transaction.
+func (b *batch) writeFrees(f *flush) (err error) {
+	for lane, n := range f.frees {
+		if lane == "" {
+			err = b.freeNext(f, n)
+		} else {
+			err = b.freeLane(f, lane, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) freeLane(f *flush, lane string, n int) error {
+	err := b.conn.Exec(`
+		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?4, wait = 0
+		WHERE subscription = ?1 AND seq IN (
+			SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2 AND state = 'held' ORDER BY seq LIMIT ?3)`,
+		f.id, lane, n, b.clock.now())
+	f.freed = f.freed || err == nil && b.conn.Changes() > 0
+	return err
+}
+
+// freeNext frees one delivery of each of the next n lanes, and notes if there is none at all.
+func (b *batch) freeNext(f *flush, n int) error {
+	from := f.lanes.last
+	for range n {
+		next := ""
+		err := b.conn.Query("SELECT min(lane) FROM busgen_deliveries WHERE subscription = ? AND lane > ?", func(s *sqlite3.Stmt) error {
+			next = s.ColumnText(0)
+			return nil
+		}, f.id, f.lanes.last)
+		if err != nil {
+			return err
+		}
+		if f.lanes.last = next; next == "" {
+			f.none = from == ""
+			return nil
+		}
+		if err := b.freeLane(f, next, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starved is how many dispositions may be unwritten before nothing further is read of the log.
+const starved = 4096
+
+// starving tells whether so much is unwritten that the log is not to be read. The consumer is woken when that ends. The
+// caller holds mu.
+func (c *consumer) starving() bool {
+	c.starves = c.lanes.any.Load() && len(c.dispositions) >= starved
+	return c.starves
+}
+
+// endFrees is told that f is written. The caller holds mu.
+func (c *consumer) endFrees(f flush) {
+	if f.freed {
+		c.dueAt(0)
+	}
+	if f.none && c.lanes.empty() {
+		c.lanes.any.Store(false)
+	}
+	if c.starves && len(c.dispositions) < starved/2 {
+		c.starves = false
+		c.dueAt(0) // which wakes whoever polls
+	}
+}
+
+// empty tells whether the file says all there is to know.
+func (l *lanes) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.unwritten)+len(l.frees) == 0
+}
