@@ -20,5 +20,5 @@ import (
 // Verbs returns the verbs in the order of the help. Besides files they take the addresses of
 // the engines.
 func Verbs(on ...cli.Engine) []*cobra.Command {
-	return []*cobra.Command{newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on), newBreakers(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
+	return []*cobra.Command{newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on), newBreakers(on), newLimits(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
 }

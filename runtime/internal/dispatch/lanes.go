@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
@@ -57,12 +58,13 @@ func named(kind, of string) string {
 	return name[:maxLane-33] + "~" + hex.EncodeToString(sum[:16])
 }
 
-// keyLane returns the lane of a partition key; empty for none.
-func keyLane(key string) string {
-	if key == "" {
+// keyLane returns the lane of a partition key; empty for none, and for one that all deliveries of the subscription have.
+func (l lanes) keyLane(key string) string {
+	of := strings.TrimPrefix(key, l.cfg.Keyless)
+	if key == "" || of == "" && l.cfg.Shared != nil && l.cfg.Shared("") {
 		return ""
 	}
-	return named("key", key)
+	return named("key", of)
 }
 
 // limitLane returns the lane of a limit; empty for one that keeps all deliveries of the subscription from beginning.
@@ -70,7 +72,7 @@ func (l lanes) limitLane(u limit.Use) string {
 	switch {
 	case u.Key != "":
 		return named("limit", u.Name+" "+u.Key)
-	case u.Name == "" || l.cfg.Shared == nil || l.cfg.Shared(u.Name):
+	case u.Name == "" || l.cfg.Shared != nil && l.cfg.Shared(u.Name):
 		return ""
 	}
 	return named("limit", u.Name)
@@ -78,7 +80,7 @@ func (l lanes) limitLane(u limit.Use) string {
 
 // append appends the lanes of a delivery, that of its partition key first.
 func (l lanes) append(all []string, i *queue.Item) []string {
-	if lane := keyLane(i.Key); lane != "" {
+	if lane := l.keyLane(i.Key); lane != "" {
 		all = append(all, lane)
 	}
 	if l.cfg.Limits == nil || i.Failure() != nil {
@@ -112,7 +114,7 @@ func (l lanes) free(i *queue.Item, v *engine.Disposition) {
 	}
 	held := ""
 	if l.cfg.Strict && ledger.PutsOff(v) {
-		held = keyLane(i.Key)
+		held = l.keyLane(i.Key)
 	}
 	for _, lane := range all {
 		if lane != held {
@@ -124,7 +126,7 @@ func (l lanes) free(i *queue.Item, v *engine.Disposition) {
 // park settles a delivery with a lane.
 func (l lanes) park(i queue.Item, lane string, due time.Time) {
 	v := engine.Disposition{Kind: engine.Hold, Lane: lane, Due: due, Progress: i.Progress}
-	if key := keyLane(i.Key); key != lane {
+	if key := l.keyLane(i.Key); key != lane {
 		v.Key = key
 	}
 	l.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: v}, nil)
@@ -184,10 +186,10 @@ func (p *parking) relieve(window int) {
 	if now.Sub(p.since) < crowdTime {
 		return
 	}
-	for _, one := range p.queue.Thin(p.crowd, window, p.waitsFor) {
+	for _, one := range p.queue.Thin(p.crowd, window, p.waitsFor, p.keyLane) {
 		lane := one.Lane
 		if lane == "" {
-			lane = keyLane(one.Item.Key)
+			lane = p.keyLane(one.Item.Key)
 		}
 		due := one.Due
 		if one.Head {

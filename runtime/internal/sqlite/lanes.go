@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
@@ -247,4 +248,25 @@ func (l *lanes) empty() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.unwritten)+len(l.frees) == 0
+}
+
+// lanesCounted is how many parked deliveries are counted at most.
+const lanesCounted = 100_000
+
+// readLanes returns the lanes with the most parked deliveries.
+func readLanes(c *database.Conn) (all []event.Lane, err error) {
+	all = []event.Lane{}
+	err = c.Query(`
+		SELECT s.name, x.lane, x.n, l.created_at
+		FROM (SELECT subscription, lane, count(*) AS n, min(seq) AS first
+			FROM (SELECT subscription, lane, seq FROM busgen_deliveries INDEXED BY busgen_deliveries_lane WHERE lane IS NOT NULL LIMIT ?1)
+			GROUP BY subscription, lane ORDER BY n DESC, subscription, lane LIMIT ?2) x
+		JOIN busgen_subscriptions s ON s.id = x.subscription JOIN busgen_log l ON l.seq = x.first
+		ORDER BY x.n DESC, s.name, x.lane`, func(s *sqlite3.Stmt) error {
+		one := engine.Named(s.ColumnText(1))
+		one.Subscription, one.Waiting, one.Since = s.ColumnText(0), s.ColumnInt(2), database.Time(s, 3)
+		all = append(all, one)
+		return nil
+	}, lanesCounted, engine.LanesShown)
+	return all, err
 }

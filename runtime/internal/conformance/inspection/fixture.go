@@ -2,6 +2,7 @@ package inspection
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"log/slog"
 	"slices"
@@ -35,7 +36,9 @@ func settings() runtime.Settings {
 }
 
 var (
-	PlacedType = runtime.Define(runtime.Spec[Order]{Name: "order.placed", Settings: settings()})
+	PlacedType = runtime.Define(runtime.Spec[Order]{
+		Name: "order.placed", Settings: settings(), LimitKeys: map[string]func(Order) string{"odd": func(o Order) string { return fmt.Sprint(o.Number%2 == 1) }},
+	})
 	paidType   = runtime.Define(runtime.Spec[Order]{Name: "order.paid", Settings: settings()})
 	UserType   = runtime.Define(runtime.Spec[User]{Name: "user.created", Settings: settings()})
 	catalogue  = runtime.NewCatalogue(PlacedType, paidType, UserType)

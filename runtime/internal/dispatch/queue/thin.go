@@ -19,8 +19,8 @@ const laneMemory = 32
 
 // Thin takes deliveries out of the queue that wait for others of their lane, and are not younger than an event: of each lane
 // all but the first few, and what waits behind them. If the first ones alone crowd the window, some of these go, too. lane
-// says what a delivery in line waits for; empty for one that stays.
-func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due time.Time)) (out []Surplus) {
+// says what a delivery in line waits for, and keyLane what those of a partition key wait for; empty for what stays.
+func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due time.Time), keyLane func(key string) string) (out []Surplus) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	type lined struct {
@@ -29,7 +29,7 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 	}
 	lines := map[string][]lined{}
 	for _, i := range q.aside {
-		if !q.movable(i) {
+		if !q.movable(i) || i.Key != "" && keyLane(i.Key) == "" {
 			continue
 		}
 		if name, due := lane(i); name != "" {
@@ -43,8 +43,8 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 		}
 	}
 	stay := min(max(window/4/max(all, 1), 1), laneMemory)
-	for _, p := range q.keys {
-		if len(p.behind) > stay && p.behind[stay].Seq <= upTo && !slices.ContainsFunc(p.behind[stay:], Item.IsSuspect) {
+	for key, p := range q.keys {
+		if len(p.behind) > stay && keyLane(key) != "" && p.behind[stay].Seq <= upTo && !slices.ContainsFunc(p.behind[stay:], Item.IsSuspect) {
 			for _, i := range p.behind[stay:] {
 				out = append(out, Surplus{Item: i})
 			}

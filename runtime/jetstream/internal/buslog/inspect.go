@@ -101,6 +101,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since event.Status)
 	status.Snoozed = in.snoozed()
 	status.CrashLoop = in.crashLoops()
 	status.Breakers, status.Running = append([]event.Breaker{}, activity.Breakers...), append([]event.Running{}, activity.Attempts...)
+	status.Lanes = append([]event.Lane{}, activity.Lanes...)
 	return status, nil
 }
 
