@@ -12,9 +12,8 @@ type Consumer interface {
 
 // Parker keeps deliveries that wait for one another out of memory. A lane is what some of them wait for: a limit or a
 // breaker by its key, a partition key. A Hold with a Lane parks a delivery. Free makes the first of a lane due, by their
-// place in the log, but none goes before an earlier one that has the lane as its Key. What is due comes with Poll, in the
-// order in which it became due, so lanes have their turns in the order in which they were freed. A delivery stays in its
-// lanes until it is settled, however it is.
+// place in the log. What is due comes with Poll, in the order in which it became due, so lanes have their turns in the
+// order in which they were freed. A delivery stays in its lanes until it is settled, however it is.
 type Parker interface {
 	// Parked reports whether any delivery of the subscription may be in a lane. It is cheap.
 	Parked() bool

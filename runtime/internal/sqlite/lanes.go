@@ -177,9 +177,7 @@ func (b *batch) writeFrees(f *flush) (err error) {
 // for one that has all that are open.
 const nextInLane = `
 	SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_lane
-	WHERE subscription = ?1 AND lane = ?2 AND state = 'held'
-	  AND seq < coalesce((SELECT min(seq) FROM busgen_deliveries INDEXED BY busgen_deliveries_key WHERE subscription = ?1 AND key = ?2), 1 << 62)
-	ORDER BY seq LIMIT ?3`
+	WHERE subscription = ?1 AND lane = ?2 AND state = 'held' ORDER BY seq LIMIT ?3`
 
 func (b *batch) freeLane(f *flush, lane string, n int) error {
 	var next []int64
