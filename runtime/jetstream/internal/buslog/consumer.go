@@ -204,7 +204,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 			switch {
 			case !mine || r.Seq <= u.sub.Start || !(like.routed && r.Origin == nil) && !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights.of(r.Seq) != nil:
 			case !r.Due.IsZero() && dueOf(r).After(h.clock.now()):
-				u.park(r)
+				u.delay(r)
 			default:
 				dst = append(dst, c.handOutAs(r, nil, slot, like.here))
 			}
@@ -258,7 +258,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, nil
 	case u.flights.of(seq) != nil:
 		switch f := u.flights.of(seq); {
-		case f.park:
+		case f.delayed:
 			return nil, h.clock.at(dueOf(f.record)), nil
 		case f.ended: // and soon stored
 			return nil, now.Add(flushDelay), nil
@@ -327,7 +327,7 @@ func (c *consumer) handOutAs(r *engine.Record, row *row, slot int, name string) 
 // flightsAtOnce is how many flights are allocated together: as many as fit into 4 KiB, which is what
 // the memory of more would be rounded up to. They are never used again: a handler may keep its
 // delivery for as long as it likes.
-const flightsAtOnce = 23
+const flightsAtOnce = 21
 
 func (c *consumer) newFlight() *flight {
 	if len(c.fresh) == 0 {

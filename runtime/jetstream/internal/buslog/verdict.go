@@ -62,7 +62,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 // plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
 // holds mu.
 func (st *storing) plain(f *flight) bool {
-	return !f.park && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && st.sub.rows[f.record.Seq] == nil
+	return !f.delayed && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && st.sub.rows[f.record.Seq] == nil
 }
 
 // after returns what becomes of a delivery that ends in this way, by the row that it had when it was polled.
@@ -74,10 +74,10 @@ func (f *flight) after(v *engine.Disposition, cancelled bool) (ledger.Next, ledg
 	return before.After(f.begun, v, ledger.Moment{Due: v.Due, Cancelled: cancelled})
 }
 
-// park makes a delayed event a row that waits. The caller holds mu.
-func (u *unit) park(r *engine.Record) {
+// delay makes a delayed event a row that waits. The caller holds mu.
+func (u *unit) delay(r *engine.Record) {
 	u.shut()
-	f := &flight{record: r, in: uint8(slotOf(r)), park: true}
+	f := &flight{record: r, in: uint8(slotOf(r)), delayed: true}
 	u.flights.add(f)
 	u.end(f, engine.Disposition{})
 }
@@ -86,11 +86,11 @@ func (u *unit) park(r *engine.Record) {
 // and nothing to delete. The caller holds mu.
 func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	before := rd.wholeOf(f.record.Seq)
-	if f.park && before != nil { // somebody has cancelled it meanwhile
+	if f.delayed && before != nil { // somebody has cancelled it meanwhile
 		return nil, effects
 	}
 	r := before.orNew(f.record)
-	if f.park {
+	if f.delayed {
 		return r, effects
 	}
 	now := ledger.Moment{Paused: rd.in.typePaused(r.Type)}
