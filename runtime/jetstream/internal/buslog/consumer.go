@@ -169,6 +169,11 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	if err != nil || !u.same(c, back) {
 		return dst, true, h.storage("read", err)
 	}
+	if u.starving() {
+		u.hungry = false // it is woken when something is stored
+		u.openLane()
+		return dst, len(dst) == full, nil
+	}
 	passed, handed := false, len(dst)
 	for len(dst) < full && u.next <= h.applied && !c.gone && u.owns() && !u.moved {
 		events, slots, until, err := h.eventsAhead(u.next)
@@ -268,7 +273,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return c.pollAhead(seq)
 	case r == nil || !r.State.Open():
 		return nil, time.Time{}, nil
-	case r.State == ledger.Held && !r.forVersion() && h.typePaused(r.Type):
+	case r.forPause() && h.typePaused(r.Type):
 		return nil, now, nil
 	case (r.State == ledger.Waiting || r.forVersion()) && r.Due.After(h.clock.now()):
 		return nil, h.clock.at(r.Due), nil

@@ -95,10 +95,10 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 }
 
 // storesApart reports whether the cursors of the parts are stored by a message each, because nothing else is to be stored:
-// a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. The caller
-// holds mu.
+// a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. That a
+// delivery was freed is stored no later than what ended after that, in whatever part. The caller holds mu.
 func (st *storing) storesApart(taken []*flight) bool {
-	return st.sub.divided() && len(st.sub.asks) == 0 && st.in.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !st.plain(f) })
+	return st.sub.divided() && len(st.sub.asks) == 0 && st.parking.freedAt <= st.stored && st.in.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !st.plain(f) })
 }
 
 // behind is how many events without anything for it a part passes before that is stored.
@@ -168,6 +168,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	u.parking.remove(f.record.Seq, how.Lane, how.Key)
 	if f.how, u.plan = &dead, nil; f.known { // else another process has it
 		u.touch(f.slot(), true)
 	}

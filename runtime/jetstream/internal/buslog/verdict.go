@@ -55,6 +55,9 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 		u.returning++
 		u.back++
 	}
+	if u.parking.any.Load() || v.Lane != "" {
+		u.ends(f)
+	}
 	u.queue = append(u.queue, f)
 	u.touch(f.slot(), !u.plain(f) || len(u.queue) >= mostUnstored*3/4)
 }
@@ -98,6 +101,9 @@ func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	now.Why, now.Cancelled = rd.cancelled(r.Seq)
 	if r.Row, effects = r.After(f.begun, f.how, now); effects.Attempt != nil {
 		r.Attempts = append(r.Attempts, *effects.Attempt)
+	}
+	if f.freed && r.parked() {
+		r.Row = r.freedAt(now.At)
 	}
 	if r.Answer = ""; r.State == ledger.Done && r.Tries == 0 {
 		if before == nil && !f.ahead {
@@ -190,9 +196,10 @@ type known struct {
 
 // position is how far a part, or the whole, has come.
 type position struct {
-	next int64
-	open []int64
-	ran  []claim
+	next  int64
+	open  []int64
+	ran   []claim
+	freed []int64
 }
 
 // positions returns how far all parts are when a plan is stored. A cursor has a list of the
@@ -233,6 +240,7 @@ func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 			add(seq, f.slot())
 		}
 	}
+	cs.freedOf(p, &all)
 	cs.atWork = slices.DeleteFunc(cs.atWork, func(f *flight) bool { return !f.known })
 	for _, f := range cs.atWork {
 		if f.plan != p {
@@ -248,7 +256,7 @@ func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 func (cs *claims) cursorOf(at int, position *position, left bool) *cursor {
 	c, p := cs.sub.parts[at].cursor, &cs.parts[at]
 	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
-	c.N, c.By, c.Next, c.Open, c.Ran = p.n, cs.in.instance, position.next, position.open, position.ran
+	c.N, c.By, c.Next, c.Open, c.Ran, c.Freed = p.n, cs.in.instance, position.next, position.open, position.ran, position.freed
 	if at == whole {
 		if c.Passed = nil; slices.Max(cs.skip[:]) > c.Next {
 			c.Passed = slices.Clone(cs.skip[:])
