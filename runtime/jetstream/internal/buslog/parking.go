@@ -9,13 +9,13 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
-// A Hold with a lane parks a delivery: its row is held, and says in which lanes it is. Each unit has an index of the lanes
-// of its parts, so nothing looks at other deliveries to find the next one of a lane.
+// A Hold with a lane parks a delivery: its row is held, and says in which lanes it is. Each unit has an index of the
+// lanes of its parts, so nothing looks at other deliveries to find the next one of a lane.
 //
-// Free writes no rows. It makes deliveries due in memory, and the next cursors of their parts name them: who takes a part
-// over makes them due again. A cursor names mostFreed at most. Of more than that, those of a process that dies are parked
-// again. They do not wait for ever: the deliveries that are named come, and whoever ends them frees the next ones of their
-// lanes, and Free of the empty lane comes to all others.
+// Free writes no rows. It makes deliveries due in memory, and the next cursors of their parts name them: who takes a
+// part over makes them due again. A cursor names mostFreed at most. Of more than that, those of a process that dies
+// are parked again. They do not wait for ever: the deliveries that are named come, and whoever ends them frees the
+// next ones of their lanes, and Free of the empty lane comes to all others.
 
 // mostFreed is how many deliveries that were freed are named in the cursors of a unit.
 const mostFreed = 1024
@@ -138,7 +138,8 @@ func removeSeq(all []int64, seq int64) []int64 {
 // Parked implements [engine.Parker].
 func (c *consumer) Parked() bool { return c.unit.parking.any.Load() }
 
-// Behind implements [engine.Parker]. Deliveries of other processes do not count: those free their lanes for their own parts.
+// Behind implements [engine.Parker]. Deliveries of other processes do not count: those free their lanes for their own
+// parts.
 func (c *consumer) Behind(lanes []string) (int, error) {
 	u := c.unit
 	if !u.parking.any.Load() {
@@ -291,8 +292,8 @@ func (rd *reading) leaveLanes(at int) {
 	}
 }
 
-// forgetLanes is leaveLanes for a part that is not this process's any more. What was freed there is as its record says. The
-// caller holds mu.
+// forgetLanes is leaveLanes for a part that is not this process's any more. What was freed there is as its record
+// says. The caller holds mu.
 func (rd *reading) forgetLanes(at int) {
 	rd.leaveLanes(at)
 	rd.parking.freed = slices.DeleteFunc(rd.parking.freed, func(r *row) bool {
@@ -306,8 +307,8 @@ func (rd *reading) forgetLanes(at int) {
 	})
 }
 
-// starved is how many dispositions may be unwritten before nothing further of the log is handed out: what is parked is to
-// leave memory. The deliveries come again when half of them are written.
+// starved is how many dispositions may be unwritten before nothing further of the log is handed out: what is parked is
+// to leave memory. The deliveries come again when half of them are written.
 const starved = 4096
 
 // starving reports whether so many are unwritten. The caller holds mu.

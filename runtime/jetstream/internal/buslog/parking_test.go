@@ -72,7 +72,10 @@ func (p *parker) take(at int) {
 func (p *parker) event(seq int64) *engine.Delivery {
 	p.unit.in.mu.Lock()
 	defer p.unit.in.mu.Unlock()
-	r := &engine.Record{Seq: seq, ID: uuid.UUID{byte(seq), byte(seq >> 8)}, Type: "order.placed", Version: 1, CreatedAt: time.Now(), Payload: []byte("{}")}
+	r := &engine.Record{
+		Seq: seq, ID: uuid.UUID{byte(seq), byte(seq >> 8)}, Type: "order.placed", Version: 1,
+		CreatedAt: time.Now(), Payload: []byte("{}"),
+	}
 	return p.handOut(r, nil, slotOf(r))
 }
 
@@ -393,7 +396,8 @@ func TestTheEndOfAPauseFreesNothing(t *testing.T) {
 	l.mu.Lock()
 	l.registry = registry{
 		Format: 2, Types: []typenames.Row{{Name: "order.placed", Written: "order.placed", Version: 1}},
-		Subs: []subscription{{ID: "orders", Name: "orders", Pattern: "*"}}, Pauses: []engine.Pause{{Kind: engine.PauseType, Target: "order.placed"}},
+		Subs:   []subscription{{ID: "orders", Name: "orders", Pattern: "*"}},
+		Pauses: []engine.Pause{{Kind: engine.PauseType, Target: "order.placed"}},
 	}
 	l.registryChanged()
 	one := l.stateOf(p.unit.sub, p.unit.sub.rows[1].record())
