@@ -68,12 +68,14 @@ func (p *parker) take(at int) {
 	u.moved = false
 }
 
+func idOf(seq int64) uuid.UUID { return uuid.UUID{byte(seq), byte(seq >> 8)} }
+
 // event hands out an event for the first time.
 func (p *parker) event(seq int64) *engine.Delivery {
 	p.unit.in.mu.Lock()
 	defer p.unit.in.mu.Unlock()
 	r := &engine.Record{
-		Seq: seq, ID: uuid.UUID{byte(seq), byte(seq >> 8)}, Type: "order.placed", Version: 1,
+		Seq: seq, ID: idOf(seq), Type: "order.placed", Version: 1,
 		CreatedAt: time.Now(), Payload: []byte("{}"),
 	}
 	return p.handOut(r, nil, slotOf(r))
@@ -194,6 +196,34 @@ func TestWhatIsParkedComesInItsPlaceWhenItsLaneIsFreed(t *testing.T) {
 	if len(p.unit.parking.lanes) != 1 {
 		t.Errorf("there are %d lanes, want that of what is parked", len(p.unit.parking.lanes))
 	}
+}
+
+func TestWhatIsInHandOutOfTurnIsNotFreed(t *testing.T) {
+	p := newParker(t)
+	p.park("a", 1, 2)
+	p.store(nil)
+	d, _, err := p.PollEvent(1)
+	if d == nil || err != nil {
+		t.Fatal(d, err)
+	}
+	p.Free("a", 1)
+	p.polls("the first one is in hand", 2)
+	p.end(d, engine.Disposition{Kind: engine.Release})
+	p.polls("it is parked as before")
+	p.behind("it is parked as before", 0, "a")
+}
+
+func TestWhatWasFreedIsDueAlthoughTheClockIsSetBack(t *testing.T) {
+	p := newParker(t)
+	p.park("a", 1)
+	p.store(nil)
+	p.Free("a", 1)
+	l := p.unit.in
+	l.mu.Lock()
+	l.clock.wall = func() time.Time { return time.Now().Add(-time.Hour) }
+	l.setBack(time.Hour)
+	l.mu.Unlock()
+	p.polls("the clock was set back", 1)
 }
 
 func TestWhatIsParkedUntilATimeComesThenByItself(t *testing.T) {
@@ -338,10 +368,20 @@ func TestWhatIsParkedGoesWithItsPart(t *testing.T) {
 	}
 	p.Free("a", 1)
 	p.store(nil)
+	late := int64(101)
+	for partAt(slotFor("", false, idOf(late))) != at {
+		late++
+	}
+	d := p.event(late)
+	d.Token.(*flight).begun = true // its handler is at work
 	p.unit.in.mu.Lock()
 	p.unit.leave(at)
 	p.unit.in.mu.Unlock()
+	p.check("a handler is at work in a part that is left")
+	p.end(d, engine.Disposition{Kind: engine.Hold, Lane: "b"})
+	p.check("it has ended")
 	p.store(nil)
+	p.check("the part is left")
 	p.unit.moved = false
 	next := p.reader()
 	next.unit.sub.parts[whole].Divided = true
@@ -349,6 +389,7 @@ func TestWhatIsParkedGoesWithItsPart(t *testing.T) {
 	next.polls("it was freed by the last owner", 1)
 	next.Free("a", 100)
 	next.polls("the new owner frees them", moved[1:]...)
+	next.behind("a handler of the last owner has parked it", 1, "a", "b")
 	p.Free("a", 100)
 	p.polls("the others have stayed", stay...)
 	p.behind("the others are of another process", -1, "a")
@@ -359,6 +400,10 @@ func TestWhatIsParkedGoesWithItsPart(t *testing.T) {
 	p.behind("the part is back", 0, "a")
 	p.Free("a", 1)
 	p.polls("the part is back", moved[1])
+	p.store(nil)
+	if freed := p.unit.sub.parts[at].Freed; !slices.Equal(freed, moved[:2]) {
+		t.Errorf("the cursor names %d, want %d", freed, moved[:2])
+	}
 }
 
 func TestASubscriptionThatIsDividedAndUnitedKeepsWhatIsFreed(t *testing.T) {
@@ -401,6 +446,17 @@ func TestTheEndOfAPauseFreesNothing(t *testing.T) {
 	}
 	l.registryChanged()
 	one := l.stateOf(p.unit.sub, p.unit.sub.rows[1].record())
+	lag, err := p.log.lagOf(t.Context(), p.unit.sub, 100)
+	if err != nil || lag.Waiting != 1 || lag.Held != 0 {
+		t.Errorf("%d wait and %d are held while the type is paused, %v, want 1 and 0", lag.Waiting, lag.Held, err)
+	}
+	l.mu.Unlock()
+	if d, _, err := p.PollEvent(1); d == nil || err != nil {
+		t.Errorf("it cannot be polled out of turn while its type is paused: %v", err)
+	} else {
+		p.end(d, engine.Disposition{Kind: engine.Release})
+	}
+	l.mu.Lock()
 	l.registry.Pauses = nil
 	l.registryChanged()
 	l.mu.Unlock()
@@ -415,16 +471,7 @@ func TestWhatIsParkedIsCancelledAtOnce(t *testing.T) {
 	p := newParker(t)
 	p.park("a", 1, 2)
 	p.store(nil)
-	u := p.unit
-	u.in.mu.Lock()
-	whole, err := u.in.wholeRow(u.sub, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := whole.clone()
-	r.Row = r.Cancel("not needed")
-	p.arrive(u.in.rowSubject(u.sub.ID, 1), u.in.rowData(r))
-	u.in.mu.Unlock()
+	p.cancel(1)
 	if d := p.polls("it is cancelled", 1)[0]; d.Lane != "" {
 		t.Errorf("it is in lane %q", d.Lane)
 	}
@@ -507,6 +554,21 @@ func TestOfVeryManyThatWereFreedTheOthersAreParkedAfterACrash(t *testing.T) {
 	}
 }
 
+// cancel cancels a delivery, as another process does.
+func (p *parker) cancel(seq int64) {
+	p.t.Helper()
+	u := p.unit
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
+	whole, err := u.in.wholeRow(u.sub, seq)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r := whole.clone()
+	r.Row = r.Cancel("not needed")
+	p.arrive(u.in.rowSubject(u.sub.ID, seq), u.in.rowData(r))
+}
+
 // lanesOf returns the lanes as they follow from the rows and from what has ended.
 func (p *parker) lanesOf() map[string]*lined {
 	u, want := p.unit, parking{}
@@ -567,6 +629,14 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 				}
 				what = fmt.Sprintf("settle %d %+v", d.Seq, v)
 				p.end(d, v)
+			case n == 7 && random.IntN(8) == 0:
+				what = "cancel"
+				for _, r := range p.unit.sub.rows {
+					if r.State.Open() {
+						p.cancel(r.Seq)
+						break
+					}
+				}
 			case n == 7:
 				what = "free"
 				p.Free(lane(), random.IntN(3))
@@ -614,5 +684,19 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 		if open > 0 {
 			t.Errorf("seed %d: %d deliveries have not come", seed, open)
 		}
+	}
+}
+
+// Nobody frees what is parked in a part that nobody has.
+func TestAPartWithWhatIsParkedStandsStillWhenNobodyHasIt(t *testing.T) {
+	p := newParker(t)
+	p.park("a", 1)
+	p.store(nil)
+	l := p.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ready, err := l.readyBefore(t.Context(), p.unit.sub, onlyWhole, time.Now())
+	if since, ok := ready[whole]; err != nil || !ok || !since.Equal(p.unit.sub.rows[1].CreatedAt) {
+		t.Errorf("the parts %v stand still, %v, want the whole", ready, err)
 	}
 }

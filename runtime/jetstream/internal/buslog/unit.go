@@ -268,7 +268,9 @@ func (u *unit) rowChanged(before, r *row) {
 	if u.sub.cancelled > 0 {
 		u.shut()
 	}
-	u.parking.removeRow(before)
+	if f := u.flights.of(r.Seq); f == nil || !f.ended { // else it is where that has put it
+		u.parking.removeRow(before)
+	}
 	u.queueRow(r)
 	if r.gone && before != nil && u.has(before.slot()) {
 		u.in.tidy(leftover{u.sub.ID, r.Seq, r.rev})
