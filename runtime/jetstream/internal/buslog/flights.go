@@ -77,7 +77,6 @@ type flight struct {
 	ahead    bool // it was polled before its turn, so that it needs a row whatever happens
 	delayed  bool // its event is delayed, and becomes a row
 	returns  bool // it has ended, and comes back at once
-	freed    bool // it has ended parked, and its lane was freed before that was stored
 	stored   bool // how it has ended
 	known    bool // it is one of the unit's; guarded as the lane says
 }

@@ -2,6 +2,7 @@ package buslog
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,10 +13,11 @@ import (
 // A Hold with a lane parks a delivery: its row is held, and says in which lanes it is. Each unit has an index of the
 // lanes of its parts, so nothing looks at other deliveries to find the next one of a lane.
 //
-// Free writes no rows. It makes deliveries due in memory, and the next cursors of their parts name them: who takes a
-// part over makes them due again. A cursor names mostFreed at most. Of more than that, those of a process that dies
-// are parked again. They do not wait for ever: the deliveries that are named come, and whoever ends them frees the
-// next ones of their lanes, and Free of the empty lane comes to all others.
+// A lane that is freed writes no rows. The deliveries are due in memory, and the next cursors of their parts name them:
+// who takes a part over makes them due again. One that was freed by the end of another is named when that is stored, in
+// the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies are parked again.
+// They do not wait for ever: the deliveries that are named come, and whoever ends them frees the next ones of their
+// lanes, and Free of the empty lane comes to all others.
 
 // mostFreed is how many deliveries that were freed are named in the cursors of a unit.
 const mostFreed = 1024
@@ -25,16 +27,24 @@ type parking struct {
 	any     atomic.Bool // there are lanes; needs no mu
 	lanes   map[string]*lined
 	turns   []string // lanes that Free of the empty lane has yet to come to
-	freed   []*row   // that are due because they were freed, which their records do not say
-	freedAt uint64   // the change with which that happened last
-	starves bool     // see starving
+	freed   []freed
+	freedAt uint64            // the change with which a delivery was freed last
+	early   map[int64]*flight // the events whose deliveries were freed before their rows are stored, as freed.by
+	starves bool              // see starving
+}
+
+// freed is a delivery that is due because it was freed, which its record does not say.
+type freed struct {
+	row *row
+	by  *flight // whose end has freed it, and is stored no later; nil for none, or if it is stored
 }
 
 // lined are the events whose deliveries are in a lane, in their order.
 type lined struct {
 	name   string
 	parked []int64 // until the lane is freed
-	others []int64 // were freed, are due by themselves, or hold up the lane as their other one
+	others []int64 // were freed, or are due by themselves
+	holds  []int64 // hold up the lane, and are in another one
 }
 
 // parked reports whether a delivery waits until its lane is freed.
@@ -42,13 +52,6 @@ func (r *row) parked() bool { return r.State == ledger.Held && r.Lane != "" }
 
 // forPause reports whether a delivery is held because its type is paused, or was.
 func (r *row) forPause() bool { return r.State == ledger.Held && r.HeldSince.IsZero() && r.Lane == "" }
-
-// freedAt returns a parked delivery that is due. If the wall clock is set back, its due time follows.
-func (r *row) freedAt(now time.Time) ledger.Row {
-	freed := r.Freed(now)
-	freed.Set = now
-	return freed
-}
 
 // put notes that the delivery of an event is in a lane, and may hold up another one.
 func (p *parking) put(seq int64, lane, other string, parked bool) {
@@ -64,7 +67,7 @@ func (p *parking) put(seq int64, lane, other string, parked bool) {
 	}
 	if other != "" {
 		l = p.of(other)
-		l.others = insertSeq(l.others, seq)
+		l.holds = insertSeq(l.holds, seq)
 	}
 }
 
@@ -96,7 +99,7 @@ func (p *parking) of(lane string) *lined {
 func (p *parking) remove(seq int64, lanes ...string) {
 	for _, lane := range lanes {
 		if l := p.lanes[lane]; l != nil {
-			l.parked, l.others = removeSeq(l.parked, seq), removeSeq(l.others, seq)
+			l.parked, l.others, l.holds = removeSeq(l.parked, seq), removeSeq(l.others, seq), removeSeq(l.holds, seq)
 			p.tidy(l)
 		}
 	}
@@ -111,7 +114,7 @@ func (p *parking) removeRow(r *row) {
 
 // tidy forgets a lane that has no deliveries.
 func (p *parking) tidy(l *lined) {
-	if len(l.parked)+len(l.others) == 0 {
+	if len(l.parked)+len(l.others)+len(l.holds) == 0 {
 		delete(p.lanes, l.name)
 		p.any.Store(len(p.lanes) > 0)
 	}
@@ -140,7 +143,7 @@ func (c *consumer) Parked() bool { return c.unit.parking.any.Load() }
 
 // Behind implements [engine.Parker]. Deliveries of other processes do not count: those free their lanes for their own
 // parts.
-func (c *consumer) Behind(lanes []string) (int, error) {
+func (c *consumer) Behind(lanes []string, seq int64) (int, error) {
 	u := c.unit
 	if !u.parking.any.Load() {
 		return -1, nil
@@ -152,17 +155,24 @@ func (c *consumer) Behind(lanes []string) (int, error) {
 	if c.gone {
 		return -1, nil
 	}
-	return slices.IndexFunc(lanes, u.holdsUp), nil
+	return slices.IndexFunc(lanes, func(lane string) bool {
+		l := u.parking.lanes[lane]
+		return l != nil && (u.waitsBefore(l.parked, seq) || u.waitsBefore(l.others, seq) || u.waitsBefore(l.holds, seq))
+	}), nil
 }
 
-// holdsUp reports whether a lane has an open delivery that this process has not in hand. The caller holds mu.
-func (rd *reading) holdsUp(lane string) bool {
-	l := rd.parking.lanes[lane]
-	waits := func(seq int64) bool {
-		f := rd.flights.of(seq)
-		return f == nil && rd.sub.rows[seq] != nil || f != nil && f.ended
+// waitsBefore reports whether this process has not in hand one of the deliveries before that of an event. The caller
+// holds mu.
+func (rd *reading) waitsBefore(all []int64, seq int64) bool {
+	for _, one := range all {
+		if one >= seq {
+			break
+		}
+		if f := rd.flights.of(one); f == nil && rd.sub.rows[one] != nil || f != nil && f.ended {
+			return true
+		}
 	}
-	return l != nil && (slices.ContainsFunc(l.parked, waits) || slices.ContainsFunc(l.others, waits))
+	return false
 }
 
 // Free implements [engine.Parker].
@@ -173,33 +183,41 @@ func (c *consumer) Free(lane string, n int) {
 	}
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
-	switch l := u.parking.lanes[lane]; {
+	switch {
 	case c.gone:
 		return
-	case l != nil:
-		u.freeNext(l, n)
 	case lane == "":
 		u.freeTurns(n)
+	default:
+		u.freeNext(lane, n, nil)
 	}
 	u.wake()
 }
 
-// freeNext frees the next n deliveries of a lane. The caller holds mu.
-func (u *unit) freeNext(l *lined, n int) {
-	for at := 0; n > 0 && at < len(l.parked); {
+// freeNext frees the next n deliveries of a lane, because another one has ended; nil for none. None of them goes before
+// one that holds up the lane. The caller holds mu.
+func (u *unit) freeNext(lane string, n int, by *flight) {
+	l, p := u.parking.lanes[lane], &u.parking
+	for at := 0; l != nil && n > 0 && at < len(l.parked); {
 		seq := l.parked[at]
+		if len(l.holds) > 0 && seq > l.holds[0] {
+			return
+		}
 		f, r := u.flights.of(seq), u.sub.rows[seq]
 		switch {
 		case f != nil && !f.ended: // it is in hand, out of turn
 			at++
 		case f != nil: // its row is not stored yet
-			f.freed, n = true, n-1
+			if n--; p.early == nil {
+				p.early = map[int64]*flight{}
+			}
+			p.early[seq] = by
 			l.parked, l.others = removeSeq(l.parked, seq), insertSeq(l.others, seq)
 		case r != nil && r.parked():
 			n--
-			u.free(r)
+			u.free(r, by)
 		default: // somebody has deleted its record
-			u.parking.remove(seq, l.name)
+			p.remove(seq, lane)
 		}
 	}
 }
@@ -217,18 +235,18 @@ func (u *unit) freeTurns(n int) {
 	}
 	for ; n > 0 && len(p.turns) > 0; p.turns = p.turns[1:] {
 		if l := p.lanes[p.turns[0]]; l != nil && len(l.parked) > 0 {
-			u.freeNext(l, 1)
+			u.freeNext(l.name, 1, nil)
 			n--
 		}
 	}
 }
 
 // free makes a parked delivery due now, which the next cursor of its part says. The caller holds mu.
-func (u *unit) free(r *row) {
-	p, now := &u.parking, u.in.clock.now()
+func (u *unit) free(r *row, by *flight) {
+	p := &u.parking
 	p.removeRow(r)
-	if r.Row = r.freedAt(now); len(p.freed) < mostFreed {
-		p.freed = append(p.freed, r)
+	if r.Row = r.Freed(u.in.clock.now()); len(p.freed) < mostFreed {
+		p.freed = append(p.freed, freed{r, by})
 	}
 	u.queueRow(r)
 	u.touch(r.slot(), false)
@@ -239,20 +257,46 @@ func (u *unit) free(r *row) {
 func (u *unit) freeAgain(at int) {
 	for _, seq := range u.sub.parts[at].Freed {
 		if r := u.sub.rows[seq]; r != nil && r.parked() && covers(at, r.slot()) {
-			u.free(r)
+			u.free(r, nil)
 		}
 	}
 }
 
-// freedOf adds to each position the deliveries that were freed, but for those that a plan settles. The caller holds mu.
+// freedOf adds to each position the deliveries that were freed, but for those that the plan settles, and those whose
+// predecessors end later. The caller holds mu.
 func (rd *reading) freedOf(p *plan, all *[1 + partCount]position) {
-	rd.parking.freed = slices.DeleteFunc(rd.parking.freed, func(r *row) bool { return rd.sub.rows[r.Seq] != r })
-	for _, r := range rd.parking.freed {
-		if f := rd.flights.of(r.Seq); f == nil || f.plan != p {
-			one := &all[rd.sub.at(r.slot())]
-			one.freed = append(one.freed, r.Seq)
+	left := rd.parking.freed[:0]
+	for _, one := range rd.parking.freed {
+		r := one.row
+		if rd.sub.rows[r.Seq] != r { // it has had its turn
+			continue
+		}
+		if one.by != nil && one.by.stored {
+			one.by = nil
+		}
+		left = append(left, one)
+		if f := rd.flights.of(r.Seq); (f == nil || f.plan != p) && p.ends(one.by) {
+			at := &all[rd.sub.at(r.slot())]
+			at.freed = append(at.freed, r.Seq)
 		}
 	}
+	clear(rd.parking.freed[len(left):])
+	rd.parking.freed = left
+}
+
+// ends reports whether a plan stores the end of a delivery, or that is stored; nil for none.
+func (p *plan) ends(f *flight) bool { return f == nil || f.stored || f.plan == p }
+
+// isFreed reports whether a parked delivery is stored as one that was freed before. The caller holds mu.
+func (rd *reading) isFreed(f *flight) bool {
+	by, early := rd.parking.early[f.record.Seq]
+	return early && f.plan.ends(by)
+}
+
+// storesFreed reports whether the cursors do not say yet what was freed. The caller holds mu.
+func (rd *reading) storesFreed() bool {
+	p := &rd.parking
+	return p.freedAt > rd.stored || slices.ContainsFunc(p.freed, func(one freed) bool { return !(*plan)(nil).ends(one.by) })
 }
 
 // ends notes that a delivery has ended in this way, which is to be stored. The caller holds mu.
@@ -263,15 +307,27 @@ func (rd *reading) ends(f *flight) {
 	}
 }
 
+// freeAll frees the next delivery of each lane, because another one has ended. The caller holds mu.
+func (u *unit) freeAll(lanes []string, by *flight) {
+	for _, lane := range lanes {
+		u.freeNext(lane, 1, by)
+	}
+	if len(lanes) > 0 {
+		u.wake()
+	}
+}
+
 // endStored notes that the end of a delivery is stored, with this row; nil for none. The caller holds mu.
 func (u *unit) endStored(f *flight, r *row) {
 	if f.how.Lane != "" { // the row may say otherwise
 		u.parking.remove(f.record.Seq, f.how.Lane, f.how.Key)
 	}
+	by, early := u.parking.early[f.record.Seq]
+	delete(u.parking.early, f.record.Seq)
 	switch {
 	case r == nil:
-	case f.freed && r.parked(): // since that was on its way
-		u.free(r)
+	case early && r.parked():
+		u.free(r, by)
 	default:
 		u.queueRow(r)
 	}
@@ -287,7 +343,9 @@ func (rd *reading) leaveLanes(at int) {
 		return r == nil || covers(at, r.slot())
 	}
 	for _, l := range rd.parking.lanes {
-		l.parked, l.others = slices.DeleteFunc(l.parked, leaves), slices.DeleteFunc(l.others, leaves)
+		for _, all := range []*[]int64{&l.parked, &l.others, &l.holds} {
+			*all = slices.DeleteFunc(*all, leaves)
+		}
 		rd.parking.tidy(l)
 	}
 }
@@ -296,7 +354,9 @@ func (rd *reading) leaveLanes(at int) {
 // says. The caller holds mu.
 func (rd *reading) forgetLanes(at int) {
 	rd.leaveLanes(at)
-	rd.parking.freed = slices.DeleteFunc(rd.parking.freed, func(r *row) bool {
+	maps.DeleteFunc(rd.parking.early, func(seq int64, _ *flight) bool { return rd.flights.of(seq) == nil })
+	rd.parking.freed = slices.DeleteFunc(rd.parking.freed, func(one freed) bool {
+		r := one.row
 		if !covers(at, r.slot()) {
 			return false
 		}

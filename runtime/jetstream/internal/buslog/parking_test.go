@@ -162,7 +162,7 @@ func (p *parker) polls(when string, want ...int64) []*engine.Delivery {
 // behind looks which of the lanes is the first that has others.
 func (p *parker) behind(when string, want int, lanes ...string) {
 	p.t.Helper()
-	if at, err := p.Behind(lanes); at != want || err != nil {
+	if at, err := p.Behind(lanes, farBehind); at != want || err != nil {
 		p.t.Errorf("%s: the lane %d has others, %v, want %d", when, at, err, want)
 	}
 }
@@ -276,6 +276,67 @@ func TestALaneIsFreedNoLaterThanWhatEndsAfterThatIsStored(t *testing.T) {
 		t.Errorf("the cursor names %d, which are handled", left)
 	}
 	next.successor().polls("it is parked still")
+}
+
+// If what has ended does not fit into the next batch, neither who goes on nor the order of a key may know that it is over.
+func TestWhatAnEndHasFreedIsStoredWithThatEnd(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		p := newParker(t)
+		if p.park("a", 2); !early {
+			p.store(nil)
+		}
+		first, other := p.event(1), p.event(3)
+		p.end(other, done)
+		p.end(first, engine.Disposition{Kind: engine.Done, Frees: []string{"a", "b"}})
+		p.polls("it was freed", map[bool][]int64{false: {2}}[early]...) // else its row is stored first
+		for len(p.unit.queue) > 1 {
+			p.unit.alone = true // a batch has the end of one
+			p.store(nil)
+			next := p.successor()
+			next.polls("its predecessor has not ended")
+			if next.unit.sub.rows[2].State != ledger.Held {
+				t.Error("it is stored as one that was freed")
+			}
+		}
+		p.store(nil)
+		p.successor().polls("both are stored", 2)
+		if early {
+			p.polls("its row is stored", 2)
+		}
+	}
+}
+
+func TestAnEndOfWhatHasMovedFreesItsLanesHere(t *testing.T) {
+	p := newParker(t)
+	p.park("a", 2)
+	p.store(nil)
+	gone := p.event(1)
+	p.unit.in.mu.Lock()
+	p.unit.flights.forget(gone.Token.(*flight))
+	p.unit.in.mu.Unlock()
+	p.end(gone, engine.Disposition{Kind: engine.Done, Frees: []string{"a"}})
+	p.polls("its part has moved", 2)
+}
+
+func TestNothingGoesBeforeWhatHoldsUpItsLane(t *testing.T) {
+	p := newParker(t)
+	p.park("key", 1, 5)
+	p.end(p.event(3), engine.Disposition{Kind: engine.Hold, Lane: "limit", Key: "key"})
+	p.store(nil)
+	p.Free("key", 5)
+	p.polls("one is before that", 1)
+	p.Free("limit", 1)
+	p.Free("key", 5)
+	d := p.polls("the other one was freed", 3)[0]
+	p.Free("key", 5)
+	p.polls("it is in hand")
+	for seq, want := range map[int64]int{5: -1, 6: 0} {
+		if at, err := p.Behind([]string{"key"}, seq); at != want || err != nil {
+			t.Errorf("event %d: the lane %d has others before it, %v, want %d", seq, at, err, want)
+		}
+	}
+	p.end(d, engine.Disposition{Kind: engine.Done, Frees: []string{"key"}})
+	p.polls("it has ended", 5)
 }
 
 func TestOnOneReplicaAFreedLaneIsStoredWithWhatEndsInAnotherPart(t *testing.T) {
@@ -579,7 +640,8 @@ func (p *parker) lanesOf() map[string]*lined {
 	}
 	for _, f := range u.flights.all {
 		if f.ended && u.hands(f.slot()) {
-			want.put(f.record.Seq, f.how.Lane, f.how.Key, f.how.Due.IsZero() && !f.freed)
+			_, freed := u.parking.early[f.record.Seq]
+			want.put(f.record.Seq, f.how.Lane, f.how.Key, f.how.Due.IsZero() && !freed)
 		}
 	}
 	return want.lanes
@@ -590,7 +652,7 @@ func (p *parker) check(step string) {
 	want, got := p.lanesOf(), p.unit.parking.lanes
 	for name, l := range want {
 		one := got[name]
-		if one == nil || !slices.Equal(one.parked, l.parked) || !slices.Equal(one.others, l.others) {
+		if one == nil || fmt.Sprint(one.parked, one.others, one.holds) != fmt.Sprint(l.parked, l.others, l.holds) {
 			p.t.Fatalf("%s: the lane %s has %+v, want %+v", step, name, one, l)
 		}
 	}
@@ -626,6 +688,9 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 					v.Due = time.Now()
 				case random.IntN(6) == 0:
 					v = engine.Disposition{Kind: engine.Release}
+				}
+				if v.Kind != engine.Release {
+					v.Frees = []string{lane(), lane()}
 				}
 				what = fmt.Sprintf("settle %d %+v", d.Seq, v)
 				p.end(d, v)

@@ -30,6 +30,9 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	c.calls++
 	u, f := c.unit, c.flight(d)
 	if f == nil {
+		if !c.gone { // its part has moved; the lanes may have others
+			u.freeAll(v.Frees, nil)
+		}
 		return
 	}
 	if v.Kind != engine.Done { // which does not come again
@@ -43,6 +46,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 		f.returns = e.Again
 	}
 	u.end(f, v)
+	u.freeAll(v.Frees, f)
 }
 
 // end notes how a delivery has ended. The caller holds mu.
@@ -102,8 +106,8 @@ func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	if r.Row, effects = r.After(f.begun, f.how, now); effects.Attempt != nil {
 		r.Attempts = append(r.Attempts, *effects.Attempt)
 	}
-	if f.freed && r.parked() {
-		r.Row = r.freedAt(now.At)
+	if r.parked() && rd.isFreed(f) {
+		r.Row = r.Freed(now.At)
 	}
 	if r.Answer = ""; r.State == ledger.Done && r.Tries == 0 {
 		if before == nil && !f.ahead {
