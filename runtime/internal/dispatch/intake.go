@@ -105,6 +105,7 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 		return in.pause(fmt.Errorf("%w, %d times in a row", err, in.moves)), true
 	}
 	in.moves = 0
+	in.parking.logEnds = !more && err == nil
 	in.enqueue(polled)
 	in.more = more || err != nil
 	came := len(polled) > 0
@@ -135,7 +136,7 @@ func (in *intake) giveBack(polled []*engine.Delivery) {
 	for _, d := range polled {
 		in.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Release, Progress: d.Progress}}, nil)
 	}
-	in.later, in.ready, in.held = nil, false, 0
+	in.later, in.ready, in.held, in.parking.newest = nil, false, 0, 0
 	in.more = true
 	in.signal()
 }

@@ -38,6 +38,8 @@ const (
 	patrolTime = 10 * time.Second
 	// patrolled is how many.
 	patrolled = 64
+	// aheadTime is how long a delivery is put off that may go before earlier ones of its key.
+	aheadTime = 100 * time.Millisecond
 	// headTime is how long the first of a lane is out of memory at least, if even these are too many.
 	headTime = time.Second
 )
@@ -135,12 +137,13 @@ func (l lanes) park(i queue.Item, lane string, due time.Time) {
 // parking decides what is parked. It belongs to who has the turn.
 type parking struct {
 	lanes
-	newest int64       // the last event of the log that was polled
-	crowd  int64       // what it was when the window became crowded; 0 for a window that is not
-	since  time.Time   // then
-	patrol time.Time   // when the last one was
-	timer  *time.Timer // signals when the next look is
-	names  []string    // memory of behind
+	newest  int64       // the last event of the log that was polled
+	logEnds bool        // there was no more to read of it
+	crowd   int64       // what it was when the window became crowded; 0 for a window that is not
+	since   time.Time   // then
+	patrol  time.Time   // when the last one was
+	timer   *time.Timer // signals when the next look is
+	names   []string    // memory of behind
 }
 
 // wakeAfter signals after a while, if nothing does before.
@@ -220,8 +223,10 @@ func (p *parking) waitsFor(i queue.Item) (lane string, due time.Time) {
 
 // divert parks deliveries that have to go behind parked ones, and returns the others.
 func (p *parking) divert(items []queue.Item) []queue.Item {
-	for _, i := range items {
-		p.newest = max(p.newest, i.Seq)
+	for i := range items {
+		if items[i].Lane == "" && !comesAgain(&items[i]) {
+			p.newest = max(p.newest, items[i].Seq)
+		}
 	}
 	if !p.consumer.Parked() {
 		return items
@@ -229,13 +234,21 @@ func (p *parking) divert(items []queue.Item) []queue.Item {
 	inOrder(items)
 	left := items[:0]
 	for _, i := range items {
-		if lane := p.behind(&i); lane != "" {
+		if p.ahead(&i) {
+			p.park(i, i.Lane, time.Now().Add(aheadTime))
+		} else if lane := p.behind(&i); lane != "" {
 			p.park(i, lane, time.Time{})
 		} else {
 			left = append(left, i)
 		}
 	}
 	return left
+}
+
+// ahead tells whether a freed delivery comes before earlier ones of its key may have been read from the log: what the last
+// process had freed comes first.
+func (p *parking) ahead(i *queue.Item) bool {
+	return i.Lane != "" && i.Key != "" && i.Seq > p.newest && !p.logEnds && !comesAgain(i) && !p.queue.Hurries(i.Seq)
 }
 
 // inOrder puts those that come for the first time in the order of the log: one that was freed is due later than others which
