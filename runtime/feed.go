@@ -311,6 +311,7 @@ func (f *feed) start() {
 	if f.bus.limits != nil {
 		config.Limits, config.LimitKey = f.bus.limits, f.limitKey
 	}
+	config.Shared = f.shares
 	config.Ephemeral = f.fleeting != nil
 	config.Reuse = !f.group && f.fleeting == nil && config.Limits == nil && members[0].passesOn()
 	f.scheduler = dispatch.New(f.consumer, config)
@@ -318,6 +319,26 @@ func (f *feed) start() {
 		f.bus.pausing.watch(f) // before the first delivery
 	}
 	f.scheduler.Start()
+}
+
+// shares tells whether all known event types of the feed need a limit without keys; with an empty name, whether none has a
+// partition key.
+func (f *feed) shares(limit string) bool {
+	for _, m := range *f.members.Load() {
+		for eventType := range m.inForce.Load().types {
+			if limit == "" {
+				if t := f.bus.catalogue.Lookup(eventType); t != nil && typeOf(t).partitioned() {
+					return false
+				}
+				continue
+			}
+			needs := func(u queue.LimitUse) bool { return u.Name == limit && u.By == "" }
+			if !slices.ContainsFunc(f.settingsOf(eventType).Limits, needs) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // passesOn tells whether nothing of the bus keeps an attempt of the subscription that has succeeded: there are no

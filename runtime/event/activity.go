@@ -18,6 +18,24 @@ type Breaker struct {
 	LastError    string    `json:"last_error,omitempty"` // why the last of them failed
 }
 
+// The kinds of a [Lane].
+const (
+	LaneLimit   = "limit"   // there is no room in a limit
+	LaneKey     = "key"     // another delivery of its partition key goes first
+	LaneBreaker = "breaker" // the circuit breaker of its key is open
+	LanePause   = "pause"   // its key is paused
+)
+
+// Lane is what deliveries of a subscription wait for that are parked. See "Limits" in docs/semantics.md.
+type Lane struct {
+	Subscription string    `json:"subscription"`
+	Kind         string    `json:"kind"`            // LaneLimit or another one
+	Limit        string    `json:"limit,omitempty"` // its name, of LaneLimit
+	Key          string    `json:"key,omitempty"`   // empty for a limit without keys; of a very long one the beginning
+	Waiting      int       `json:"waiting"`         // deliveries
+	Since        time.Time `json:"since"`           // when the first of them was published; UTC
+}
+
 // Running is a handler that has been running for more than a second.
 type Running struct {
 	Subscription string    `json:"subscription"`    // in a group the member

@@ -60,6 +60,7 @@ type DeliveryState struct {
 	Subscription string    `json:"subscription"`
 	State        string    `json:"state"`               // one of the State constants
 	Due          time.Time `json:"due_at,omitzero"`     // of a waiting one; of one with Held: when it becomes a dead letter; UTC
+	WaitsFor     string    `json:"waits_for,omitempty"` // of a waiting one that is parked: "limit mail acme", "key 17"
 	Held         time.Time `json:"held_since,omitzero"` // of one that is held because the program cannot read its version; UTC
 	Settled      time.Time `json:"settled_at,omitzero"` // when it died or was discarded; UTC
 	Reason       string    `json:"reason,omitempty"`    // why it is dead or was discarded

@@ -86,6 +86,7 @@ var verbsThatLook = []reading{
 	{"breakers list F", few, ""},
 	{"schedules F", one, ""},
 	{"running F", few, ""},
+	{"limits F", few, ""},
 	{"erase F nobody --dry-run", 80, all},
 	{"audit F", one, ""},
 	{"audit F --since 1h", one, ""},

@@ -108,6 +108,9 @@ func (c *call) deliveryTable(deliveries []event.DeliveryState) string {
 	slices.SortStableFunc(deliveries, func(a, b event.DeliveryState) int { return cmp.Compare(calm(a), calm(b)) })
 	for _, d := range deliveries {
 		reason := d.Reason
+		if d.WaitsFor != "" {
+			reason = "waits for " + d.WaitsFor
+		}
 		if !d.Held.IsZero() {
 			reason = "no program that knows its version, since " + c.moment(d.Held)
 		}

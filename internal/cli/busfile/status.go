@@ -81,11 +81,11 @@ a backlog and no handler, saturated: its handlers are busy all the time while
 its backlog grows, stalled: what stands still (since, parts, pid, host, idle:
 the process answers, and can do nothing), backlog, backlog_at_most, partial,
 running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
-types, since, actor, reason), breakers and running (as "busgen breakers list"
-and "busgen running"), snoozed (event, type, subscription, snoozes, since). With
---watch also rates (seconds since the look before, published per second), and in
-each subscription rates (published, handled and dead per second, and drained_in:
-seconds, or null). Without --watch also hour: at (when it ends), published and
+types, since, actor, reason), breakers, lanes and running (as "busgen breakers
+list", "busgen limits" and "busgen running"), snoozed (event, type,
+subscription, snoozes, since). With --watch also rates (seconds since the look
+before, published per second), and in each subscription rates (published,
+handled and dead per second, and drained_in: seconds, or null). Without --watch also hour: at (when it ends), published and
 dead (the number of events and of dead letters in each of the 60 minutes before,
 the oldest first; -1 was not counted), and subscriptions (name, dead).
 

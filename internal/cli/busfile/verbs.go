@@ -21,5 +21,5 @@ import (
 // the engines.
 func Verbs(on ...cli.Engine) []*cobra.Command {
 	return []*cobra.Command{newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on),
-		newBreakers(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
+		newBreakers(on), newLimits(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
 }

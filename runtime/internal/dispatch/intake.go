@@ -21,6 +21,7 @@ type intake struct {
 	limits    *limits
 	settler   *settler
 	gathering *queue.Gathering
+	parking   parking
 
 	turn  baton         // whoever has it may use the intake, and take deliveries out of the queue
 	claim chan struct{} // a worker takes the turn over from a guest that waits with it
@@ -91,6 +92,7 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 			return time.After(left), asked
 		}
 	}
+	in.parking.tend(in.more && !in.hasRoom(), in.window)
 	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && !in.hasRoom()) {
 		return nil, asked // nearly always
 	}
@@ -103,6 +105,7 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 		return in.pause(fmt.Errorf("%w, %d times in a row", err, in.moves)), true
 	}
 	in.moves = 0
+	in.parking.logEnds = !more && err == nil
 	in.enqueue(polled)
 	in.more = more || err != nil
 	came := len(polled) > 0
@@ -133,7 +136,7 @@ func (in *intake) giveBack(polled []*engine.Delivery) {
 	for _, d := range polled {
 		in.consumer.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Release, Progress: d.Progress}}, nil)
 	}
-	in.later, in.ready, in.held = nil, false, 0
+	in.later, in.ready, in.held, in.parking.newest = nil, false, 0, 0
 	in.more = true
 	in.signal()
 }
@@ -150,7 +153,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 		return true
 	}
 	if in.cfg.LateKeys && !in.keyed {
-		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) {
+		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) && !in.consumer.Parked() {
 			in.queue.Push(items...)
 			clear(items)
 			in.items = items
@@ -169,7 +172,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 			in.later = slices.Clone(left)
 			break
 		}
-		in.queue.Push(left[:n]...)
+		in.queue.Push(in.parking.divert(left[:n])...)
 		left = left[n:]
 	}
 	clear(items)

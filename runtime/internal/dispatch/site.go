@@ -106,7 +106,8 @@ func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 	if s.cfg.Limits != nil {
 		s.limits.settle(i, v.Kind)
 	}
-	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v.Kind) {
+	lanes{s.core}.free(i, v)
+	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v) {
 		s.queue.Hold(i.Key, i.Seq, v.Due) // before it can come again
 	}
 }

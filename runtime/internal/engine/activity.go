@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
@@ -29,6 +30,21 @@ type Activity struct {
 	// Saturated are the names of durable consumers whose handlers are busy all the time while
 	// their backlog grows.
 	Saturated []string
+	// Lanes, which only a reader is given, are those with the most parked deliveries, the largest first, whether a process
+	// dispatches or not.
+	Lanes []event.Lane
+}
+
+// LanesShown is how many lanes a reader is given.
+const LanesShown = 20
+
+// Named returns the lane of a name: its kind, for a limit the name of that, and the key.
+func Named(lane string) (l event.Lane) {
+	l.Kind, l.Key, _ = strings.Cut(lane, " ")
+	if l.Kind == event.LaneLimit {
+		l.Limit, l.Key, _ = strings.Cut(l.Key, " ")
+	}
+	return l
 }
 
 // BreakerRequest is an operator's wish to have a circuit breaker closed.

@@ -7,6 +7,24 @@ import "time"
 type Consumer interface {
 	Source
 	Settler
+	Parker
+}
+
+// Parker keeps deliveries that wait for one another out of memory. A lane is what some of them wait for: a limit or a
+// breaker by its key, a partition key. A Hold with a Lane parks a delivery. Free makes the first of a lane due, by their
+// place in the log. What is due comes with Poll, in the order in which it became due, so lanes have their turns in the
+// order in which they were freed. A delivery stays in its lanes until it is settled, however it is.
+type Parker interface {
+	// Parked reports whether any delivery of the subscription may be in a lane. It is cheap.
+	Parked() bool
+
+	// Behind returns the place of the first of the lanes that has a delivery of before seq which this process has not in
+	// hand, or -1. It knows what was settled before it was called, and counts a delivery in its Lane and in its Key.
+	Behind(lanes []string, seq int64) (int, error)
+
+	// Free makes the next n deliveries of a lane due that are parked in it. For the empty lane it does that with one
+	// delivery of each of n lanes, the next ones each time, so that none waits for ever if what would have freed it did not.
+	Free(lane string, n int)
 }
 
 // Source hands out the deliveries of a subscription.
@@ -27,7 +45,8 @@ type Source interface {
 	// again, and need not be woken for it. If it is false all that this process knew of when
 	// Poll began is handed out or not yet due, and the engine wakes the caller for whatever
 	// comes, becomes known or becomes due later. Only more says so: fewer deliveries than limit, or none at all, may
-	// be the rest of a page, and the log goes on behind it. Limit is at least 1.
+	// be the rest of a page, and the log goes on behind it. Limit is at least 1. While much of what was settled is not
+	// written yet, it hands out nothing further of the log, and more is false.
 	//
 	// The error ErrMoved says that this process has other parts of the subscription
 	// than before. Nothing was polled. The caller settles with Release what it has

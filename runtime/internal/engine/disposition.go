@@ -17,7 +17,8 @@ const (
 	// Snooze: put off until Disposition.Due; it does not count as an attempt.
 	Snooze
 	// Hold: put off until its type is no longer paused. With a Due it is held because this
-	// program cannot read its version: until a process takes over, or it is due.
+	// program cannot read its version: until a process takes over, or it is due. With a Lane it is
+	// parked: until the lane is freed, or it is due, if it has a Due.
 	Hold
 	// Discard: settled without having been handled. Final.
 	Discard
@@ -39,7 +40,12 @@ type Disposition struct {
 	Cancelled bool
 	Attempt   *event.FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
 	Due       time.Time            // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
-	Held      *time.Time           // of a Hold with a Due: since when, which Delivery.Held says the next time
+	Held      *time.Time           // of a Hold for its version: since when, which Delivery.Held says the next time
+	// Lane of a Hold is what the delivery waits for; see Parker. Key is another lane that it holds up, because it goes before
+	// the others there; empty for none.
+	Lane, Key string
+	// Frees are lanes that go on with this: as Parker.Free with one of each, in the same transaction.
+	Frees []string
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words

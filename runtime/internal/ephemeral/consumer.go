@@ -326,3 +326,12 @@ func (d *delivery) before(other *delivery) bool {
 	}
 	return d.Seq < other.Seq
 }
+
+// Parked implements [engine.Parker]: what waits is in memory.
+func (c *Consumer) Parked() bool { return false }
+
+// Behind implements [engine.Parker].
+func (c *Consumer) Behind([]string, int64) (int, error) { return -1, nil }
+
+// Free implements [engine.Parker].
+func (c *Consumer) Free(string, int) {}

@@ -12,7 +12,8 @@ type State uint8
 const (
 	// Waiting: its handler is called when it is due and has its turn, or is being called.
 	Waiting State = iota
-	// Held: its event type is paused. With Delivery.HeldSince: no program could read its version yet.
+	// Held: its event type is paused. With Delivery.HeldSince: no program could read its version yet. With Delivery.Lane: it
+	// is parked.
 	Held
 	// Dead: a dead letter. The bus has given it up, and keeps every attempt for an operator.
 	Dead
@@ -55,6 +56,9 @@ type Delivery struct {
 	Since time.Time
 	// HeldSince is when the delivery was first held because the program could not read its version; zero if it is not held.
 	HeldSince time.Time
+	// Lane is what the delivery waits for that is parked, and has waited for until its turn ends. Key is another lane that it
+	// holds up.
+	Lane, Key string
 	// Progress, of a group, says which members have handled the event.
 	Progress string
 }
@@ -73,7 +77,7 @@ func (d Delivery) HandOut(out *engine.Delivery) {
 	out.Failures, out.Uncounted, out.MaxAttempts, out.Snoozes = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes
 	out.Suspect, out.Together, out.Crashed = d.Suspect(), int32(d.Together), d.Crashed
 	out.Exempt, out.Replayed = d.Exempt(), d.Replayed
-	out.Since, out.Progress, out.Held = d.Since, d.Progress, nil
+	out.Since, out.Progress, out.Held, out.Lane = d.Since, d.Progress, nil, d.Lane
 	if !d.HeldSince.IsZero() {
 		since := d.HeldSince
 		out.Held = &since
@@ -85,7 +89,8 @@ func (d Delivery) HandOut(out *engine.Delivery) {
 func Seen(d *engine.Delivery) Delivery {
 	seen := Delivery{
 		Failures: d.Failures, Uncounted: d.Uncounted, MaxAttempts: d.MaxAttempts, Snoozes: d.Snoozes, Together: int(d.Together),
-		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Progress: d.Progress,
+		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Lane: d.Lane,
+		Progress: d.Progress,
 	}
 	if d.Suspect {
 		seen.Together = max(seen.Together, 1)
@@ -153,21 +158,22 @@ type Death struct {
 func Fresh(r *engine.Record) Row { return Row{Delivery: New(r), Due: r.Due} }
 
 // Failing reports whether the delivery had its turn and has to come again, so that a strict order holds back later events.
+// What is in a lane holds them back there.
 func (r Row) Failing() bool {
-	return r.State.Open() && !r.Exempt() && (r.Failures > 0 || r.PutOff || r.State == Held || r.Suspect())
+	return r.State.Open() && !r.Exempt() && r.Lane == "" && (r.Failures > 0 || r.PutOff || r.State == Held || r.Suspect())
 }
 
 // end settles a delivery.
 func (r Row) end(s State, reason, fingerprint string, at time.Time) Row {
 	r.State, r.Reason, r.Fingerprint, r.Ended = s, reason, fingerprint, at
-	r.Due, r.Set, r.HeldSince = time.Time{}, time.Time{}, time.Time{}
+	r.Due, r.Set, r.HeldSince, r.Lane, r.Key = time.Time{}, time.Time{}, time.Time{}, "", ""
 	r.Cancelled, r.Was = false, nil
 	return r
 }
 
-// wait makes a delivery wait until due; zero for at once.
+// wait makes a delivery wait until due, out of its lanes; zero for at once.
 func (r Row) wait(due, set time.Time) Row {
-	r.State, r.Due, r.Set, r.HeldSince = Waiting, due, set, time.Time{}
+	r.State, r.Due, r.Set, r.HeldSince, r.Lane, r.Key = Waiting, due, set, time.Time{}, "", ""
 	return r
 }
 

@@ -2,9 +2,17 @@ package ledger
 
 import "time"
 
+// Freed makes a parked delivery due. It keeps its lane until its turn ends.
+func (r Row) Freed(at time.Time) Row {
+	if r.State == Held && r.Lane != "" {
+		r.State, r.Due, r.Set = Waiting, at, at
+	}
+	return r
+}
+
 // Resume makes a delivery due whose event type is no longer paused.
 func (r Row) Resume() Row {
-	if r.State == Held && r.HeldSince.IsZero() {
+	if r.State == Held && r.HeldSince.IsZero() && r.Lane == "" {
 		r = r.wait(time.Time{}, time.Time{})
 	}
 	return r

@@ -47,8 +47,10 @@ func Settles(how engine.DispositionKind) bool {
 }
 
 // PutsOff reports whether a turn that ends so had its turn in the order, and has to come again: a strict order holds back
-// later events for it. One that was interrupted did not have it.
-func PutsOff(how engine.DispositionKind) bool { return !Settles(how) && how != engine.Release }
+// later events for it. One that was interrupted did not have it, nor one that is parked: it holds back others in its lanes.
+func PutsOff(v *engine.Disposition) bool {
+	return !Settles(v.Kind) && v.Kind != engine.Release && v.Lane == ""
+}
 
 // After returns what becomes of a delivery by a turn that ends with the disposition v. begun says that the turn
 // had a claim, so that an execution may have happened.
@@ -72,7 +74,7 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 	if called {
 		n.Together = 0
 	}
-	n.HeldSince = time.Time{}
+	n.HeldSince, n.Lane, n.Key = time.Time{}, "", ""
 	if v.Kind != engine.Done {
 		n.Progress = v.Progress
 	}
@@ -102,7 +104,7 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 
 // putOff makes a delivery wait for its next turn.
 func (n *Next) putOff(v *engine.Disposition, now Moment) {
-	n.PutOff = n.PutOff || PutsOff(v.Kind)
+	n.PutOff = n.PutOff || PutsOff(v)
 	if v.Kind == engine.Retry {
 		n.MaxAttempts = v.MaxAttempts
 	}
@@ -113,6 +115,12 @@ func (n *Next) putOff(v *engine.Disposition, now Moment) {
 	case now.Cancelled: // it is due at once, so that whoever dispatches sees it
 	case v.Kind == engine.Retry || v.Kind == engine.Snooze:
 		n.Due, n.Set = now.Due, now.At
+	case v.Kind == engine.Hold && v.Lane != "":
+		if n.Lane, n.Key = v.Lane, v.Key; v.Due.IsZero() {
+			n.State = Held
+		} else {
+			n.Due, n.Set = now.Due, now.At
+		}
 	case v.Kind == engine.Hold && v.Held != nil:
 		n.State, n.Due, n.Set, n.HeldSince = Held, now.Due, now.At, *v.Held
 	case v.Kind == engine.Hold && now.Paused: // else the pause has ended meanwhile

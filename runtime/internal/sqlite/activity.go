@@ -142,7 +142,9 @@ func (a *activity) tellRequests(c *database.Conn) error {
 // Activity implements [engine.StatusReader].
 func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, owner event.Owner, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		activity, owner, err = currentActivity(c)
+		if activity, owner, err = currentActivity(c); err == nil {
+			activity.Lanes, err = readLanes(c)
+		}
 		return err
 	})
 	return activity, owner, err

@@ -105,7 +105,7 @@ func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit i
 		}
 		return nil
 	}
-	err = c.Query("SELECT state, seq FROM busgen_deliveries NOT INDEXED WHERE subscription = ? ORDER BY seq LIMIT ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq FROM busgen_deliveries NOT INDEXED WHERE subscription = ? ORDER BY seq LIMIT ?", func(s *sqlite3.Stmt) error {
 		rows++
 		if first == 0 && string(s.ColumnRawText(0)) != rowDead {
 			first = s.ColumnInt64(1)
@@ -117,7 +117,7 @@ func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit i
 		return first, err
 	}
 	lag.Running, lag.Waiting, lag.Held = 0, 0, 0
-	err = c.Query("SELECT state, seq FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?", func(s *sqlite3.Stmt) error {
 		if seq := s.ColumnInt64(1); first == 0 || seq < first {
 			first = seq
 		}

@@ -118,7 +118,7 @@ func shiftWaits(c *database.Conn, back time.Duration) error {
 // are held for their version.
 //
 // To read the whole table takes a sixth of the time of reading rows through the index, unless
-// most of it is dead letters.
+// most of it is dead letters, or many are parked: these have no due time.
 func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) (back time.Duration, held bool, err error) {
 	dead, err := c.Int64("SELECT count(*) FROM (SELECT 1 FROM busgen_deliveries INDEXED BY busgen_deliveries_dead WHERE state = 'dead' LIMIT ?)", most)
 	if err != nil {
@@ -126,8 +126,13 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 	}
 	found.Dead = int(dead)
 	rows := "NOT INDEXED WHERE state IN ('waiting', 'held')"
-	if found.Dead == most {
-		rows = "INDEXED BY busgen_deliveries_open WHERE state <> 'dead' AND state IN ('waiting', 'held')"
+	parked, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE lane IS NOT NULL)")
+	if err != nil {
+		return 0, false, err
+	}
+	if found.Dead == most || parked != 0 {
+		rows = `INDEXED BY busgen_deliveries_open
+			WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at >= 0 AND state <> 'dead' AND state IN ('waiting', 'held')`
 	}
 	err = c.Query("SELECT sum(state = 'waiting'), max(due_at - wait), max("+heldForVersion+") FROM busgen_deliveries AS d "+rows, func(s *sqlite3.Stmt) error {
 		found.Waiting, held = s.ColumnInt(0)-found.Interrupted, s.ColumnBool(2)

@@ -25,6 +25,7 @@ type consumer struct {
 	name   string
 
 	cancels atomic.Bool // cancelled is not empty
+	lanes   lanes
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling  sync.Mutex
@@ -43,6 +44,7 @@ type consumer struct {
 	way              []*delivery         // on the way, in order; the first are removed once settled
 	rows             map[int64]*delivery // polled or not yet written, with a row, by seq
 	dispositions     []settledDelivery   // to be written
+	starves          bool                // so many that the log is not read
 	owed             []rowChange         // to be written, because a transaction failed
 	cursor           int64               // as written
 	nextDue          int64               // no waiting row is due before; in microseconds
@@ -252,7 +254,14 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		otherwise := disposition // a copy, because only this one has to be on the heap
 		own.otherwise = &otherwise
 	}
-	if c.ended || c.replaced || own.settled {
+	if c.ended || c.replaced {
+		return
+	}
+	if own.settled { // by a transaction of the program
+		for _, lane := range disposition.Frees {
+			c.lanes.free(lane, 1)
+			c.queue(0)
+		}
 		return
 	}
 	begun := !own.started.IsZero()
@@ -260,12 +269,15 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
+	if disposition.Lane != "" {
+		c.lanes.park(d.Seq, &disposition)
+	}
 	cancelled := false
 	if own.final = ledger.Settles(disposition.Kind); own.final {
 		cancelled = c.unmark(d.Seq)
 	}
 	delay := flushDelay
-	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 || cancelled {
+	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 || len(disposition.Frees) > 0 || cancelled {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own

@@ -117,9 +117,12 @@ func (c *consumer) load(conn *database.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
-	return conn.Query("SELECT id, cursor, redelivered, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
+	return conn.Query(`
+		SELECT id, cursor, redelivered, pattern, EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.lane IS NOT NULL)
+		FROM busgen_subscriptions s WHERE id = `+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
+		c.lanes.any.Store(s.ColumnBool(4))
 		return nil
 	}, c.name)
 }

@@ -106,6 +106,7 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 		if s.ColumnBool(1) { // by a handler of a process that is gone
 			r = r.Unclaimed()
 		}
+		r = r.Freed(time.Time{}) // whoever goes on parks it again
 		if e.Seq <= d.unsure[to] {
 			r.Delivery = r.Unrecorded()
 		}

@@ -21,6 +21,10 @@ type flush struct {
 	cursor       int64
 	moved        bool // the cursor differs from the one written
 	staged       bool // there are events to append
+	lanes        *lanes
+	frees        map[string]int // by lane: how many deliveries to make due
+	freed        bool           // there were some
+	none         bool           // no delivery is in a lane
 }
 
 // rowChange is a row to be written for a delivery that is not settled.
@@ -47,6 +51,7 @@ func (c *consumer) take() flush {
 		}
 	}
 	c.dispositions, c.owed = nil, nil
+	f.lanes, f.frees = &c.lanes, c.lanes.take()
 	now := time.Now()
 	young := false
 	for _, own := range c.rows {
@@ -130,8 +135,8 @@ func (b *batch) writeFlush(f *flush) error {
 			return err
 		}
 	}
-	if !f.moved {
-		return nil
+	if err := b.writeFrees(f); err != nil || !f.moved {
+		return err
 	}
 	return b.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
 }
@@ -254,7 +259,11 @@ func (c *consumer) written(f flush) {
 			delete(c.rows, d.Seq)
 		}
 		c.dueAt(d.again)
+		if d.Lane != "" {
+			c.lanes.written(d.Seq, &d.Disposition)
+		}
 	}
+	c.endFrees(f)
 	c.mu.Unlock()
 	c.ground.waiters.settled(old, f)
 }
@@ -268,6 +277,7 @@ func (c *consumer) restore(f flush) {
 	}
 	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
+	c.lanes.back(f.frees)
 	c.queued = queuedDispositions
 	if c.failingSince.IsZero() {
 		c.failingSince = time.Now()

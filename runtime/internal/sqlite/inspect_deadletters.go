@@ -208,7 +208,7 @@ func descendants(c *database.Conn, id uuid.UUID) (keys []event.Key, err error) {
 func whereabouts(c *database.Conn, key event.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.Query(`
-		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`
+		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`, d.lane
 		FROM busgen_log l LEFT JOIN busgen_subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
@@ -220,6 +220,8 @@ func whereabouts(c *database.Conn, key event.Key) (text string, err error) {
 			text = "a handler is running"
 		case state == rowHeld && s.ColumnBool(4):
 			text = "it is held, because its version is newer than the program"
+		case state == rowHeld && s.ColumnType(5) != sqlite3.NULL:
+			text = "it waits for " + s.ColumnText(5)
 		case state == rowHeld:
 			text = "its type is paused"
 		case state != "":

@@ -23,7 +23,8 @@ var impersonal = map[string]string{
 	"busgen_pauses.kind": "a word of the bus", "busgen_pauses.target": "a name or a glob", "busgen_pauses.actor": "the name of an operator",
 	"busgen_audit.actor": "the name of an operator", "busgen_audit.action": "a word of the bus", "busgen_audit.subscription": "a name",
 	"busgen_breakers.subscription": "a name", "busgen_breakers.member_of": "a name", "busgen_breakers.state": "a word of the bus",
-	"busgen_limits.name": "a name of the catalogue",
+	"busgen_limits.name":     "a name of the catalogue",
+	"busgen_deliveries.lane": "a key of an event that is not settled, and it is gone when that is", "busgen_deliveries.key": "the same",
 }
 
 // Who adds a text to the file decides whether a person can be in it.

@@ -87,11 +87,12 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 	err = c.Query(`
 		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
 		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
+		            WHEN d.state = 'held' AND d.lane IS NOT NULL THEN 'waiting'
 		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
 		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')
 		            ELSE 'done' END,
-		       k.seq IS NOT NULL AND x.seq IS NULL, `+heldSince+`
+		       k.seq IS NOT NULL AND x.seq IS NULL, `+heldSince+`, iif(d.state = 'held', d.lane, NULL)
 		FROM busgen_log l JOIN busgen_subscriptions s
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
@@ -113,7 +114,9 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 				one.Due, one.Held = database.Time(s, 2), database.Time(s, 10)
 			}
 		case rowWaiting:
-			one.Due = database.Time(s, 2)
+			if one.WaitsFor = s.ColumnText(11); one.WaitsFor == "" {
+				one.Due = database.Time(s, 2)
+			}
 		case rowDead:
 			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
 		case event.StateDiscarded:

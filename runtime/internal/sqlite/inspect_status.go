@@ -55,6 +55,9 @@ func (i *Inspection) Status(ctx context.Context, limit int, since event.Status) 
 		}
 		status.Subscriptions, status.Pauses = lags, pauseStates(pauses)
 		status.Breakers, status.Running = append([]event.Breaker{}, activity.Breakers...), append([]event.Running{}, activity.Attempts...)
+		if status.Lanes, err = readLanes(c); err != nil {
+			return err
+		}
 		for n := range status.Subscriptions {
 			one := &status.Subscriptions[n]
 			one.Unhandled = one.BacklogAtMost > 0 && slices.Contains(activity.Unhandled, one.Name)

@@ -210,7 +210,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 func releaseHeld(c *database.Conn, now time.Time) error {
 	held, err := idsWhere(c, `
 		SELECT DISTINCT t.id, t.written FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
-		WHERE d.state = 'held' AND NOT `+heldForVersion, func(written string) (bool, error) {
+		WHERE d.state = 'held' AND d.lane IS NULL AND NOT `+heldForVersion, func(written string) (bool, error) {
 		paused, err := typePaused(c, written)
 		return !paused, err
 	})
@@ -218,7 +218,7 @@ func releaseHeld(c *database.Conn, now time.Time) error {
 		if err == nil {
 			err = c.Exec(`
 				UPDATE busgen_deliveries AS d SET state = 'waiting', due_at = ?, wait = 0
-				WHERE state = 'held' AND NOT `+heldForVersion+`
+				WHERE state = 'held' AND lane IS NULL AND NOT `+heldForVersion+`
 				  AND seq IN (SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
 				now, typeID)
 		}

@@ -74,7 +74,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
 
 // failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began anew.
-const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND (d.failures > 0 OR d.suspect OR d.state = 'held'
+const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND d.lane IS NULL AND (d.failures > 0 OR d.suspect OR d.state = 'held'
 	OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since)))`
 
 // pollDue hands over the retries that are due.
@@ -185,7 +185,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	err = c.ground.read(func(conn *database.Conn) error {
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
-			if row := scanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() {
+			if row := scanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() && row.Lane == "" {
 				again = time.Now()
 				return nil
 			}
@@ -278,8 +278,11 @@ func (c *consumer) alarm() {
 // pollLog hands over what comes next in the log, and reports whether the log goes on behind that.
 func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.mu.Lock()
-	from := c.next
+	from, starves := c.next, c.starving()
 	c.mu.Unlock()
+	if starves {
+		return dst, false, nil
+	}
 	doubts := c.doubts
 	c.doubts = false
 	if from >= c.ground.tail.end() && !doubts {

@@ -77,19 +77,13 @@ func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Rec
 	return endRunning(c)
 }
 
-// endRunning makes the rows due that are in state running. They have no due time or that of
-// atOnce, so that an index finds them among a million that are dead or wait for a retry.
+// endRunning makes the rows due that are in state running. Their due time is that of atOnce, so that an index finds them
+// among a million that are dead, parked or wait for a retry.
 func endRunning(c *database.Conn) error {
-	for _, due := range []string{"due_at = 0", "due_at IS NULL"} {
-		err := c.Exec(`
-			UPDATE busgen_deliveries INDEXED BY busgen_deliveries_open
-			SET state = 'waiting', uncounted = uncounted + 1, due_at = ?, wait = NULL
-			WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND `+due+` AND state <> 'dead' AND state = 'running'`, atOnce)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.Exec(`
+		UPDATE busgen_deliveries INDEXED BY busgen_deliveries_open
+		SET state = 'waiting', uncounted = uncounted + 1, due_at = ?1, wait = NULL, lane = NULL, key = NULL
+		WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at = ?1 AND state <> 'dead' AND state = 'running'`, atOnce)
 }
 
 // whatRan returns the deliveries that the claims say were at work, each once. If

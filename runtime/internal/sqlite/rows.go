@@ -32,7 +32,7 @@ const wasDead = "retried"
 // rowColumns are the columns of delivery d and event l that scanRow reads.
 const rowColumns = `
 	d.state, d.failures, d.uncounted, d.max_attempts, d.crashed, d.suspect, d.snoozes, d.progress, d.replayed, d.redriven,
-	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint`
+	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint, d.lane, d.key`
 
 // scanRow reads the row of a delivery, without what other tables know of it. first is the place of rowColumns.
 func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
@@ -56,15 +56,16 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 		return r
 	}
 	r.Retried = is(15)
+	r.Lane, r.Key = s.ColumnText(first+18), s.ColumnText(first+19)
 	if s.ColumnInt64(first+13) > 0 {
 		r.Due = database.Time(s, first+13)
 	}
 	if is(14) {
 		r.Set = r.Due.Add(-time.Duration(s.ColumnInt64(first+14)) * time.Microsecond)
-		r.PutOff = !r.Due.IsZero() && !(anew && !r.Due.After(r.Since))
+		r.PutOff = !r.Due.IsZero() && r.Lane == "" && !(anew && !r.Due.After(r.Since))
 	}
 	if state == rowHeld {
-		if r.State, r.PutOff = ledger.Held, true; s.ColumnInt64(first+14) > 0 {
+		if r.State, r.PutOff = ledger.Held, r.Lane == ""; s.ColumnInt64(first+14) > 0 {
 			r.HeldSince = r.Set
 		} else {
 			r.Due, r.Set = time.Time{}, time.Time{}
@@ -112,7 +113,7 @@ func store(c *database.Conn, at rowKey, r *ledger.Row, now time.Time, since any)
 		return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
 	case r.State == ledger.Discarded:
 		return discardAfter(c, at, r.Reason, r.Failures+r.Uncounted, text(r.Progress), r.Together)
-	case r.State == ledger.Dead:
+	case r.State == ledger.Dead, r.State == ledger.Held && r.Lane != "":
 	case r.Due.IsZero() && !r.PutOff:
 		due = atOnce
 	case r.Due.IsZero(): // that it was put off is in its due time
@@ -137,19 +138,20 @@ func put(c *database.Conn, at rowKey, r *ledger.Row, state string, due, wait, si
 		reason = wasDead
 	}
 	return c.Exec(upsertDelivery, at.subscription, at.seq, state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Together,
-		due, wait, dead, reason, text(r.Fingerprint), text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed)
+		due, wait, dead, reason, text(r.Fingerprint), text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed,
+		text(r.Lane), text(r.Key))
 }
 
 // upsertDelivery writes the row of a delivery. Of a row that is there, what no turn changes stays.
 const upsertDelivery = `
 	INSERT INTO busgen_deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
-		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed, lane, key)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
 		max_attempts = excluded.max_attempts, crashed = excluded.crashed, suspect = excluded.suspect,
 		due_at = excluded.due_at, wait = excluded.wait, dead_at = excluded.dead_at, reason = coalesce(excluded.reason, reason),
 		fingerprint = excluded.fingerprint, progress = excluded.progress, snoozes = excluded.snoozes,
-		since = coalesce(excluded.since, since)`
+		since = coalesce(excluded.since, since), lane = excluded.lane, key = excluded.key`
 
 // discard settles a dead letter.
 func discard(c *database.Conn, at rowKey, reason string) error {

@@ -24,7 +24,7 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 7
+	schemaVersion = 8
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
@@ -37,6 +37,10 @@ const oldestVersion = 6
 var migrations = []string{
 	// Version 7: of what is discarded, how often it was executed besides, and whether it is a suspect.
 	"ALTER TABLE busgen_discarded ADD COLUMN uncounted INTEGER; ALTER TABLE busgen_discarded ADD COLUMN suspect INTEGER",
+	// Version 8: deliveries that wait for one another.
+	`ALTER TABLE busgen_deliveries ADD COLUMN lane TEXT; ALTER TABLE busgen_deliveries ADD COLUMN key TEXT;
+	CREATE INDEX busgen_deliveries_lane ON busgen_deliveries (subscription, lane, seq) WHERE lane IS NOT NULL;
+	CREATE INDEX busgen_deliveries_key ON busgen_deliveries (subscription, key, seq) WHERE key IS NOT NULL`,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -87,6 +88,44 @@ func (env *Env) TestAnOpenBreakerIsSeenFromOutside(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		if got := f.Breakers(); len(got) != 0 || len(printed.All()) != 1 {
 			t.Errorf("after one that went well there are %+v, and %v were printed", got, printed.All())
+		}
+	})
+}
+
+func (env *Env) TestWhatParkedDeliveriesWaitForIsSeenFromOutside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "odd", AtOnce: 1}))
+		f.Subscribe("printer", func(int, int) error { time.Sleep(time.Second); return nil },
+			runtime.WithConcurrency(2), runtime.WithLimits(declare.LimitUse{Limit: "odd", By: "odd"}))
+		f.MustStart()
+		var orders []Order
+		for n := range 500 {
+			orders = append(orders, Order{Number: 2*n + 1})
+		}
+		at := time.Now()
+		_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, orders)
+		Must(t, err)
+		time.Sleep(10*time.Second + time.Second/2)
+		lanes, err := f.File.Lanes(t.Context())
+		Must(t, err)
+		want := event.Lane{Subscription: "printer", Kind: event.LaneLimit, Limit: "odd", Key: "true"}
+		if len(lanes) != 1 || lanes[0].Waiting < 300 || lanes[0].Waiting > 490 || lanes[0].Since.Before(at) {
+			t.Fatalf("%d lanes: %+v, want %+v", len(lanes), lanes, want)
+		}
+		if lanes[0].Waiting, lanes[0].Since = 0, (time.Time{}); lanes[0] != want {
+			t.Errorf("got %+v, want %+v", lanes[0], want)
+		}
+		status, err := f.File.Status(t.Context())
+		Must(t, err)
+		if s := status.Subscriptions[0]; len(status.Lanes) != 1 || s.Held != 0 || s.Waiting < 300 {
+			t.Errorf("the status has %+v, and %+v", status.Lanes, s)
+		}
+		last, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{Limit: 1})
+		Must(t, err)
+		shown, err := f.File.Event(t.Context(), last[0].ID)
+		Must(t, err)
+		if d := shown.Deliveries[0]; d.State != event.StateWaiting || d.WaitsFor != "limit odd true" || !d.Due.IsZero() {
+			t.Errorf("the last event is %+v", d)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package inspection
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -36,10 +37,12 @@ func settings() declare.Settings {
 }
 
 var (
-	PlacedType = runtime.Define(runtime.Spec[Order]{Name: "order.placed", Settings: settings()})
-	paidType   = runtime.Define(runtime.Spec[Order]{Name: "order.paid", Settings: settings()})
-	UserType   = runtime.Define(runtime.Spec[User]{Name: "user.created", Settings: settings()})
-	catalogue  = runtime.NewCatalogue(PlacedType, paidType, UserType)
+	PlacedType = runtime.Define(runtime.Spec[Order]{
+		Name: "order.placed", Settings: settings(), LimitKeys: map[string]func(Order) string{"odd": func(o Order) string { return fmt.Sprint(o.Number%2 == 1) }},
+	})
+	paidType  = runtime.Define(runtime.Spec[Order]{Name: "order.paid", Settings: settings()})
+	UserType  = runtime.Define(runtime.Spec[User]{Name: "user.created", Settings: settings()})
+	catalogue = runtime.NewCatalogue(PlacedType, paidType, UserType)
 )
 
 // Fixture is a bus on a file of its own, with the file seen from outside.

@@ -203,7 +203,7 @@ func (u *unit) answer(one *engine.Record) answer {
 	switch f := u.flights.of(one.Seq); {
 	case f != nil && !f.ended && f.begun:
 		return running
-	case f != nil && !f.ended, f != nil && f.park:
+	case f != nil && !f.ended, f != nil && f.delayed:
 		return refused
 	case f != nil:
 		// A dead letter that is not on its way yet is none.

@@ -278,11 +278,9 @@ func (u *unit) complete(p *plan, at int) {
 	}
 	u.noteWritten()
 	// What has ended with a row may be due at once.
-	if len(u.sub.rows) > 0 {
+	if len(u.sub.rows) > 0 || u.parking.any.Load() {
 		for _, f := range ended {
-			if r := u.sub.rows[f.record.Seq]; r != nil {
-				u.queueRow(r)
-			}
+			u.endStored(f, u.sub.rows[f.record.Seq])
 		}
 	}
 	if left {

@@ -169,6 +169,11 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	if err != nil || !u.same(c, back) {
 		return dst, true, h.storage("read", err)
 	}
+	if u.starving() {
+		u.hungry = false // it is woken when something is stored
+		u.openLane()
+		return dst, len(dst) == full, nil
+	}
 	passed, handed := false, len(dst)
 	for len(dst) < full && u.next <= h.applied && !c.gone && u.owns() && !u.moved {
 		events, slots, until, err := h.eventsAhead(u.next)
@@ -204,7 +209,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 			switch {
 			case !mine || r.Seq <= u.sub.Start || !(like.routed && r.Origin == nil) && !u.sub.matches(r) || u.sub.rows[r.Seq] != nil || u.flights.of(r.Seq) != nil:
 			case !r.Due.IsZero() && dueOf(r).After(h.clock.now()):
-				u.park(r)
+				u.delay(r)
 			default:
 				dst = append(dst, c.handOutAs(r, nil, slot, like.here))
 			}
@@ -258,7 +263,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return nil, time.Time{}, nil
 	case u.flights.of(seq) != nil:
 		switch f := u.flights.of(seq); {
-		case f.park:
+		case f.delayed:
 			return nil, h.clock.at(dueOf(f.record)), nil
 		case f.ended: // and soon stored
 			return nil, now.Add(flushDelay), nil
@@ -268,7 +273,7 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 		return c.pollAhead(seq)
 	case r == nil || !r.State.Open():
 		return nil, time.Time{}, nil
-	case r.State == ledger.Held && !r.forVersion() && h.typePaused(r.Type):
+	case r.forPause() && h.typePaused(r.Type):
 		return nil, now, nil
 	case (r.State == ledger.Waiting || r.forVersion()) && r.Due.After(h.clock.now()):
 		return nil, h.clock.at(r.Due), nil
@@ -327,7 +332,7 @@ func (c *consumer) handOutAs(r *engine.Record, row *row, slot int, name string) 
 // flightsAtOnce is how many flights are allocated together: as many as fit into 4 KiB, which is what
 // the memory of more would be rounded up to. They are never used again: a handler may keep its
 // delivery for as long as it likes.
-const flightsAtOnce = 23
+const flightsAtOnce = 21
 
 func (c *consumer) newFlight() *flight {
 	if len(c.fresh) == 0 {

@@ -74,6 +74,7 @@
 //	verdict.go        how a delivery has ended, and the row that says so
 //	plan.go, commit.go  the batch that stores that, one at a time for each subscription
 //	share.go          what this process has of a subscription
+//	parking.go        the deliveries that wait in lanes
 //
 // [cluster] is who is alive, and who has what.
 //

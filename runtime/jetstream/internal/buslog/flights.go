@@ -75,7 +75,7 @@ type flight struct {
 	returned bool // its handler
 	ended    bool // it is settled
 	ahead    bool // it was polled before its turn, so that it needs a row whatever happens
-	park     bool // it is a delayed event that becomes a row
+	delayed  bool // its event is delayed, and becomes a row
 	returns  bool // it has ended, and comes back at once
 	stored   bool // how it has ended
 	known    bool // it is one of the unit's; guarded as the lane says
@@ -203,7 +203,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 
 // again reports whether a delivery has ended in a way by which it comes again later, and a strict order waits for that.
 func (f *flight) again() bool {
-	if !f.ended || f.park {
+	if !f.ended || f.delayed {
 		return false
 	}
 	n, _ := f.after(f.how, f.how.Cancelled)

@@ -204,6 +204,8 @@ func (v *logView) stateOf(s *sub, r *engine.Record) event.DeliveryState {
 		switch state.State = event.StateHeld; {
 		case row.forVersion():
 			state.Held, state.Due = row.HeldSince.UTC(), row.Due.UTC()
+		case row.parked():
+			state.State, state.WaitsFor = event.StateWaiting, row.Lane
 		case !v.typePaused(row.Type):
 			state.State = event.StateWaiting
 		}

@@ -140,7 +140,7 @@ func (c *consumer) endQuickly(d *engine.Delivery) bool {
 
 // settleQuickly is Settle on the lane, for what has simply gone well.
 func (c *consumer) settleQuickly(d *engine.Delivery, v *engine.Disposition) bool {
-	if v.Kind != engine.Done || v.Attempt != nil || len(v.Staged) > 0 {
+	if v.Kind != engine.Done || v.Attempt != nil || len(v.Staged)+len(v.Frees) > 0 {
 		return false
 	}
 	f, w := c.laneFlight(d), &c.unit.lane

@@ -141,7 +141,7 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (event.SubscriptionS
 		case r.forVersion():
 			lag.Held++
 			lag.Newer = engine.WithNewer(lag.Newer, event.Newer{Type: l.registry.nameOf(r.Type), Version: r.Version, Events: 1, Since: r.HeldSince.UTC()})
-		case r.State == ledger.Held && l.typePaused(r.Type):
+		case r.forPause() && l.typePaused(r.Type):
 			lag.Held++
 		case r.State.Open():
 			lag.Waiting++

@@ -156,7 +156,7 @@ func splitCursor(rest string) (sub string, at int, ok bool) {
 // divide replaces the cursor of the whole, which was taken, by those of the parts.
 func (cl *cluster) divide(u *unit, c *claimed) error {
 	before := c.cursors[whole]
-	open := map[int][]int64{} // by part
+	open, freed := map[int][]int64{}, map[int][]int64{} // by part
 	for _, seq := range before.Open {
 		cl.mu.Lock()
 		slot, err := 0, error(nil)
@@ -176,6 +176,13 @@ func (cl *cluster) divide(u *unit, c *claimed) error {
 		}
 		open[partAt(slot)] = append(open[partAt(slot)], seq)
 	}
+	cl.mu.Lock()
+	for _, seq := range before.Freed {
+		if r := u.sub.rows[seq]; r != nil {
+			freed[partAt(r.slot())] = append(freed[partAt(r.slot())], seq)
+		}
+	}
+	cl.mu.Unlock()
 	for _, at := range allParts {
 		one := *before
 		if len(before.Passed) == partCount {
@@ -184,7 +191,7 @@ func (cl *cluster) divide(u *unit, c *claimed) error {
 		if at != 1 { // one of them keeps it
 			one.Formers = nil
 		}
-		one.N, one.Open, one.Passed = c.numbers[at]+1, open[at], nil
+		one.N, one.Open, one.Freed, one.Passed = c.numbers[at]+1, open[at], freed[at], nil
 		c.cursors[at], c.wary[at] = &one, c.wary[whole]
 	}
 	c.cursors[whole] = &cursor{N: before.N, By: before.By, Next: before.Next, Divided: true}
@@ -195,11 +202,11 @@ func (cl *cluster) divide(u *unit, c *claimed) error {
 func (c *claimed) unite() {
 	first := c.cursors[1]
 	one := *first
-	one.N, one.Open, one.Passed, one.Divided = c.numbers[whole]+1, nil, nil, false
+	one.N, one.Open, one.Freed, one.Passed, one.Divided = c.numbers[whole]+1, nil, nil, nil, false
 	for _, at := range allParts {
 		p := c.cursors[at]
 		one.Passed = append(one.Passed, p.Next)
-		one.Open = append(one.Open, p.Open...)
+		one.Open, one.Freed = append(one.Open, p.Open...), append(one.Freed, p.Freed...)
 		if at != 1 {
 			one.addFormers(p.Formers)
 		}

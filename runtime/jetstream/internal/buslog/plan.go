@@ -48,11 +48,16 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	stagedKeys, parts := engine.Keys{}, map[int]bool{}
 	last := -1
 	for _, f := range taken {
+		if f.known {
+			f.plan = p
+		}
+	}
+	for _, f := range taken {
 		seq, at := f.record.Seq, u.sub.at(f.slot())
 		if !f.known { // another process has taken its part over meanwhile
 			continue
 		}
-		p.flights, f.plan = append(p.flights, f), p
+		p.flights = append(p.flights, f)
 		if at != last { // they are mostly the same
 			parts[at], last = true, at
 		}
@@ -95,10 +100,11 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 }
 
 // storesApart reports whether the cursors of the parts are stored by a message each, because nothing else is to be stored:
-// a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. The caller
-// holds mu.
-func (st *storing) storesApart(taken []*flight) bool {
-	return st.sub.divided() && len(st.sub.asks) == 0 && st.in.stream.IsAlone() && !slices.ContainsFunc(taken, func(f *flight) bool { return !st.plain(f) })
+// a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. That a
+// delivery was freed is stored no later than what ended after that, in whatever part. The caller holds mu.
+func (rd *reading) storesApart(taken []*flight) bool {
+	return rd.sub.divided() && len(rd.sub.asks) == 0 && !rd.storesFreed() && rd.in.stream.IsAlone() &&
+		!slices.ContainsFunc(taken, func(f *flight) bool { return !rd.plain(f) })
 }
 
 // behind is how many events without anything for it a part passes before that is stored.
@@ -168,6 +174,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	u.parking.remove(f.record.Seq, how.Lane, how.Key)
 	if f.how, u.plan = &dead, nil; f.known { // else another process has it
 		u.touch(f.slot(), true)
 	}

@@ -83,6 +83,8 @@ type cursor struct {
 	// row, are not for the subscription, or are in Open.
 	Next int64   `json:"next"`
 	Open []int64 `json:"open,omitempty"`
+	// Freed are parked deliveries that are due all the same, in the order in which that came about: their rows do not say so.
+	Freed []int64 `json:"freed,omitempty"`
 	// Passed, of a subscription that was divided, says for each former part how far it was
 	// looked at, where that is behind Next.
 	Passed []int64 `json:"passed,omitempty"`

@@ -99,12 +99,15 @@ func (s *sub) queueRow(r *row) {
 
 // queueRow implements [listener].
 func (sh *shares) queueRow(r *row) {
+	if r.State.Open() && r.Lane != "" && sh.hands(r.slot()) {
+		sh.parking.putRow(r)
+	}
 	switch {
 	case !sh.has(r.slot()):
 	case r.State == ledger.Waiting || r.forVersion():
 		sh.in.shorten(r)
 		sh.sub.due.add(dueAt{r.Due, r.Seq})
-	case r.State == ledger.Held && !sh.in.typePaused(r.Type):
+	case r.forPause() && !sh.in.typePaused(r.Type):
 		sh.sub.due.add(dueAt{time.Time{}, r.Seq})
 	}
 }
@@ -118,7 +121,7 @@ func (v *logView) isDue(s *sub, d dueAt) (*row, bool) {
 	case r.State == ledger.Waiting || r.forVersion():
 		return r, r.Due.Equal(d.due)
 	}
-	return r, r.State == ledger.Held && d.due.IsZero() && !v.typePaused(r.Type)
+	return r, r.forPause() && d.due.IsZero() && !v.typePaused(r.Type)
 }
 
 // dueAt is a delivery that waits. It may be out of date: the row says whether it is.
@@ -230,6 +233,8 @@ type storedRow struct {
 	Died        time.Time   `json:"died,omitzero"`         // Row.Ended
 	Cancelled   bool        `json:"cancelled,omitempty"`
 	Redriven    int         `json:"redriven,omitempty"`
+	Lane        string      `json:"lane,omitempty"`
+	Holds       string      `json:"holds,omitempty"` // Row.Key; the other key is that of the event
 	Was         *was        `json:"was,omitempty"`
 	rowNotes
 }
@@ -275,7 +280,7 @@ func decodeRow(data []byte) (*row, error) {
 	}
 	if !r.State.Open() {
 		r.Ended = s.Died
-	} else if r.Due = s.Due; !r.Due.IsZero() {
+	} else if r.Due, r.Lane, r.Delivery.Key = s.Due, s.Lane, s.Holds; !r.Due.IsZero() {
 		r.Set = s.Set
 	}
 	if r.State == ledger.Held {
@@ -294,6 +299,7 @@ func (r *row) encode() []byte {
 		Failures: r.Failures, Uncounted: r.Uncounted, MaxAttempts: r.MaxAttempts, Crashed: r.Crashed, Suspect: r.Suspect(), Together: r.Together,
 		Since: r.Since, Held: r.HeldSince, Progress: r.Progress, Snoozes: r.Snoozes, PutOff: r.PutOff, Replayed: r.Replayed, Retried: r.Retried,
 		History: r.History, Reason: r.Reason, Fingerprint: r.Fingerprint, Died: r.Ended, Cancelled: r.Cancelled, Redriven: r.Redriven,
+		Lane: r.Lane, Holds: r.Delivery.Key,
 	}
 	if r.gone {
 		s.State = goneName

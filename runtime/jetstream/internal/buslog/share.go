@@ -1,6 +1,7 @@
 package buslog
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -145,13 +146,12 @@ func (u *unit) acquire(at int, wary int) {
 	}
 	u.in.clock.back = 0
 	for _, r := range u.sub.rows {
-		if covers(at, r.slot()) {
-			if r.forVersion() { // the record says what it said
-				r.Row = r.TakenOver()
-			}
-			u.queueRow(r)
+		if r.forVersion() && covers(at, r.slot()) { // the record says what it said
+			r.Row = r.TakenOver()
 		}
 	}
+	u.queueRows(at)
+	u.freeAgain(at)
 	if back := u.in.clock.back; back >= clocksApart {
 		u.in.reportSetBack(back)
 	}
@@ -163,6 +163,24 @@ func (u *unit) acquire(at int, wary int) {
 		go u.run()
 	}
 	u.wake()
+}
+
+// queueRows notes when the rows of a part are due, and in which lanes they are. The caller holds mu.
+func (u *unit) queueRows(at int) {
+	var inLanes []*row
+	for _, r := range u.sub.rows {
+		switch {
+		case !covers(at, r.slot()):
+		case r.Lane != "":
+			inLanes = append(inLanes, r)
+		default:
+			u.queueRow(r)
+		}
+	}
+	slices.SortFunc(inLanes, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) }) // the lanes are built from the end
+	for _, r := range inLanes {
+		u.queueRow(r)
+	}
 }
 
 // lose forgets everything of a part, or of the whole: it is not this process's any more. The
@@ -193,10 +211,11 @@ func (u *unit) lose(at int) {
 	u.wake()
 }
 
-// forgetLeft forgets what comes again of a part that is not this process's any more, and the
+// forgetLeft forgets what comes again of a part that is not this process's any more, its lanes, and the
 // handlers that it has left behind. The caller holds mu.
 func (cs *claims) forgetLeft(at int) {
 	cs.reopen = slices.DeleteFunc(cs.reopen, func(one reopened) bool { return covers(at, one.slot) })
+	cs.forgetLanes(at)
 	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
@@ -220,6 +239,7 @@ func (u *unit) leave(at int) {
 		}
 	}
 	u.flights.sweep()
+	u.leaveLanes(at)
 	u.moved = u.moved || u.polled
 	u.changed(true)
 	p.touched = u.changes
@@ -240,11 +260,7 @@ func (u *unit) stay(at int) {
 	u.next = min(u.next, p.stop)
 	p.leaving, u.stayed = false, time.Now()
 	u.moved = u.moved || u.polled
-	for _, r := range u.sub.rows {
-		if covers(at, r.slot()) {
-			u.queueRow(r)
-		}
-	}
+	u.queueRows(at)
 	u.wake()
 }
 

@@ -147,7 +147,7 @@ func (rd *reader) readyBefore(ctx context.Context, s *sub, parts []int, before t
 		}
 	}
 	for seq, r := range s.rows {
-		if r.State == ledger.Waiting && !r.Cancelled {
+		if (r.State == ledger.Waiting || r.parked()) && !r.Cancelled {
 			note(s.at(r.slot()), seq, r.Type, r.Due, r.Since, r.CreatedAt)
 		}
 	}

@@ -54,8 +54,13 @@ func drawRow(random *rand.Rand, now time.Time) *row {
 	switch r.State = ledger.State(random.IntN(5)); {
 	case r.State == ledger.Held && yes():
 		r.Due, r.Set = time.Time{}, time.Time{}
+		if yes() {
+			r.Lane, r.Delivery.Key = "limit a", "key b"
+		}
 	case r.State == ledger.Held:
 		r.HeldSince = now.Add(-time.Hour)
+	case r.State == ledger.Waiting && random.IntN(4) == 0:
+		r.Lane = "limit a"
 	case r.State == ledger.Waiting && yes():
 		r.Row, r.Answer = r.Cancel("why"), refused
 	case r.State == ledger.Dead:

@@ -46,12 +46,13 @@ type unit struct {
 
 // shares is what this process has of a subscription, and since when others could have it.
 type shares struct {
-	in     *handled
-	sub    *sub
-	parts  [1 + partCount]share
-	freed  [1 + partCount]time.Time // since when nobody has a part, as far as this process has seen
-	letGo  time.Time                // when parts were last given away
-	stayed time.Time                // when parts were last kept because their handlers took too long
+	in      *handled
+	sub     *sub
+	parts   [1 + partCount]share
+	freed   [1 + partCount]time.Time // since when nobody has a part, as far as this process has seen
+	letGo   time.Time                // when parts were last given away
+	stayed  time.Time                // when parts were last kept because their handlers took too long
+	parking parking
 }
 
 // storing is what has ended, and how it is stored: one batch at a time is on its way.
@@ -266,6 +267,9 @@ func (u *unit) rowChanged(before, r *row) {
 	}
 	if u.sub.cancelled > 0 {
 		u.shut()
+	}
+	if f := u.flights.of(r.Seq); f == nil || !f.ended { // else it is where that has put it
+		u.parking.removeRow(before)
 	}
 	u.queueRow(r)
 	if r.gone && before != nil && u.has(before.slot()) {

@@ -30,6 +30,9 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	c.calls++
 	u, f := c.unit, c.flight(d)
 	if f == nil {
+		if !c.gone { // its part has moved; the lanes may have others
+			u.freeAll(v.Frees, nil)
+		}
 		return
 	}
 	if v.Kind != engine.Done { // which does not come again
@@ -43,6 +46,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 		f.returns = e.Again
 	}
 	u.end(f, v)
+	u.freeAll(v.Frees, f)
 }
 
 // end notes how a delivery has ended. The caller holds mu.
@@ -55,6 +59,9 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 		u.returning++
 		u.back++
 	}
+	if u.parking.any.Load() || v.Lane != "" {
+		u.ends(f)
+	}
 	u.queue = append(u.queue, f)
 	u.touch(f.slot(), !u.plain(f) || len(u.queue) >= mostUnstored*3/4)
 }
@@ -62,7 +69,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 // plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
 // holds mu.
 func (st *storing) plain(f *flight) bool {
-	return !f.park && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && st.sub.rows[f.record.Seq] == nil
+	return !f.delayed && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && st.sub.rows[f.record.Seq] == nil
 }
 
 // after returns what becomes of a delivery that ends in this way, by the row that it had when it was polled.
@@ -74,10 +81,10 @@ func (f *flight) after(v *engine.Disposition, cancelled bool) (ledger.Next, ledg
 	return before.After(f.begun, v, ledger.Moment{Due: v.Due, Cancelled: cancelled})
 }
 
-// park makes a delayed event a row that waits. The caller holds mu.
-func (u *unit) park(r *engine.Record) {
+// delay makes a delayed event a row that waits. The caller holds mu.
+func (u *unit) delay(r *engine.Record) {
 	u.shut()
-	f := &flight{record: r, in: uint8(slotOf(r)), park: true}
+	f := &flight{record: r, in: uint8(slotOf(r)), delayed: true}
 	u.flights.add(f)
 	u.end(f, engine.Disposition{})
 }
@@ -86,11 +93,11 @@ func (u *unit) park(r *engine.Record) {
 // and nothing to delete. The caller holds mu.
 func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	before := rd.wholeOf(f.record.Seq)
-	if f.park && before != nil { // somebody has cancelled it meanwhile
+	if f.delayed && before != nil { // somebody has cancelled it meanwhile
 		return nil, effects
 	}
 	r := before.orNew(f.record)
-	if f.park {
+	if f.delayed {
 		return r, effects
 	}
 	now := ledger.Moment{Paused: rd.in.typePaused(r.Type)}
@@ -98,6 +105,9 @@ func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	now.Why, now.Cancelled = rd.cancelled(r.Seq)
 	if r.Row, effects = r.After(f.begun, f.how, now); effects.Attempt != nil {
 		r.Attempts = append(r.Attempts, *effects.Attempt)
+	}
+	if r.parked() && rd.isFreed(f) {
+		r.Row = r.Freed(now.At)
 	}
 	if r.Answer = ""; r.State == ledger.Done && r.Tries == 0 {
 		if before == nil && !f.ahead {
@@ -190,9 +200,10 @@ type known struct {
 
 // position is how far a part, or the whole, has come.
 type position struct {
-	next int64
-	open []int64
-	ran  []claim
+	next  int64
+	open  []int64
+	ran   []claim
+	freed []int64
 }
 
 // positions returns how far all parts are when a plan is stored. A cursor has a list of the
@@ -233,6 +244,7 @@ func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 			add(seq, f.slot())
 		}
 	}
+	cs.freedOf(p, &all)
 	cs.atWork = slices.DeleteFunc(cs.atWork, func(f *flight) bool { return !f.known })
 	for _, f := range cs.atWork {
 		if f.plan != p {
@@ -248,7 +260,7 @@ func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 func (cs *claims) cursorOf(at int, position *position, left bool) *cursor {
 	c, p := cs.sub.parts[at].cursor, &cs.parts[at]
 	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not
-	c.N, c.By, c.Next, c.Open, c.Ran = p.n, cs.in.instance, position.next, position.open, position.ran
+	c.N, c.By, c.Next, c.Open, c.Ran, c.Freed = p.n, cs.in.instance, position.next, position.open, position.ran, position.freed
 	if at == whole {
 		if c.Passed = nil; slices.Max(cs.skip[:]) > c.Next {
 			c.Passed = slices.Clone(cs.skip[:])

@@ -10,7 +10,6 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
@@ -362,7 +361,7 @@ func (v *logView) registryChanged() {
 			}
 		}
 		for _, r := range s.rows {
-			if r.State == ledger.Held {
+			if r.forPause() {
 				s.queueRow(r)
 			}
 		}

@@ -1,0 +1,80 @@
+package busfile
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/runtime/event"
+)
+
+func newLimits(on cli.Engines) *cobra.Command {
+	return onFile(on, &cobra.Command{
+		Use:   "limits FILE",
+		Short: "List who waits: customers of a limit, keys of an order",
+		Long: `Limits shows for what most deliveries wait: room in a limit, for one value of
+its field or for all, or their partition key, whose deliveries are handled one
+after the other. They wait in the file, and hold up nothing else. There are up
+to 20 lines, that with the most deliveries first. WAITING counts the deliveries
+that are parked, up to 100,000 in all; the few that the process has in memory
+are not among them. LONGEST is when the first of them was published. "busgen
+running" shows the handlers that have been at work for long.
+
+With --json: one line for each, with subscription, kind (limit, key, breaker or
+pause), limit, key, waiting, since.
+
+Exit status: 0 done, 2 trouble.`,
+		Example: `  busgen limits shop.db
+  busgen limits shop.db --json`,
+	}, fileVerb{times: true, do: listLimits})
+}
+
+func listLimits(c *call) (string, error) {
+	lanes, err := c.file.Lanes(c.context())
+	switch {
+	case err != nil:
+		return "", err
+	case c.json:
+		return cli.Lines(lanes)
+	case len(lanes) == 0:
+		return "No delivery is parked for a limit or a key.\n", nil
+	}
+	table := &terminal.Table{Columns: []terminal.Column{
+		{Title: "SUBSCRIPTION"}, {Title: "WAITS FOR"}, {Title: "KEY"}, {Title: "WAITING", Right: true}, {Title: "LONGEST"},
+	}}
+	for _, l := range lanes {
+		table.Row(l.Subscription, laneKind(l), l.Key, terminal.Number(l.Waiting), c.ago(l.Since))
+	}
+	return table.Render(c.screen), nil
+}
+
+// laneKind says what the deliveries of a lane wait for.
+func laneKind(l event.Lane) string {
+	switch l.Kind {
+	case event.LaneLimit:
+		return "limit " + l.Limit
+	case event.LaneKey:
+		return "partition key"
+	}
+	return l.Kind
+}
+
+// manyWait is from how many parked deliveries on the status names their lane.
+const manyWait = 100
+
+// laneLines lists in the status for what many deliveries wait.
+func (c *call) laneLines(lanes []event.Lane) string {
+	var b strings.Builder
+	for _, l := range lanes[:min(len(lanes), 3)] {
+		if l.Waiting < manyWait {
+			continue
+		}
+		who := terminal.Clean(cmp.Or(l.Key, "all keys"))
+		b.WriteString(c.trouble(terminal.Yellow, "Waiting", ": "+terminal.Number(l.Waiting)+" deliveries of "+who+" wait for "+
+			terminal.Clean(laneKind(l))+" in "+terminal.Clean(l.Subscription)+", the first since "+c.moment(l.Since)+"."))
+	}
+	return b.String()
+}
