@@ -103,10 +103,8 @@ var catalogueSettings = bind.CatalogueSettings{
 			},
 		},
 		{
-			Pattern: "*",
-			Settings: declare.Override{
-				Priority: new(runtime.PriorityLow),
-			},
+			Pattern:  "*",
+			Priority: new(runtime.PriorityLow),
 		},
 	},
 }

@@ -85,9 +85,10 @@ types, since, actor, reason), breakers, lanes and running (as "busgen breakers
 list", "busgen limits" and "busgen running"), snoozed (event, type,
 subscription, snoozes, since). With --watch also rates (seconds since the look
 before, published per second), and in each subscription rates (published,
-handled and dead per second, and drained_in: seconds, or null). Without --watch also hour: at (when it ends), published and
-dead (the number of events and of dead letters in each of the 60 minutes before,
-the oldest first; -1 was not counted), and subscriptions (name, dead).
+handled and dead per second, and drained_in: seconds, or null). Without --watch
+also hour: at (when it ends), published and dead (the number of events and of
+dead letters in each of the 60 minutes before, the oldest first; -1 was not
+counted), and subscriptions (name, dead).
 
 For monitors, --fail-if makes the exit status 1 when a condition holds. It
 compares (>, >=, <, <=, =) one of dead, backlog, waiting, held, running with a
