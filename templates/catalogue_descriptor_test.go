@@ -23,10 +23,10 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPla
 	Doc:    "Say \"placed\".",
 	Shared: &catalogueSettings,
 	Own: declare.Override{
-		Retry:    []retry.Option{retry.MaxDelay(time.Hour)},
-		Timeout:  new(5 * time.Minute),
-		Priority: new(runtime.PriorityHigh),
+		Retry:   []retry.Option{retry.MaxDelay(time.Hour)},
+		Timeout: new(5 * time.Minute),
 	},
+	Priority:    new(runtime.PriorityHigh),
 	PartitionBy: "OrderID",
 	Shape:       "eae7a837b951",
 	Schema:      schemaOfOrderPlaced,

@@ -60,8 +60,7 @@ declare.Override{
 		{Class: "unreachable", Retry: []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(1.5), retry.Jitter(0)}},
 		{Class: "like_any_other"},
 	},
-	Redrive:  declare.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(3)},
-	Priority: new(runtime.PriorityNormal),
+	Redrive: declare.RedriveOverride{Off: new(false), Reasons: []string{"timeout", "crash"}, Every: new(time.Hour), Max: new(3)},
 }
 `, override(c.Events[0].Own))
 	emits(t, `
