@@ -14,12 +14,18 @@ import (
 )
 
 // Poll implements [engine.Consumer].
-func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine.Delivery, more bool, err error) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
-	dst, found, err := c.pollDue(dst, limit)
+	if express > 0 {
+		dst, err = c.pollExpress(dst, express)
+	}
+	found := 0
+	if err == nil && limit > 0 {
+		dst, found, err = c.pollDue(dst, limit)
+	}
 	if more = true; err == nil && found < limit {
-		dst, more, err = c.pollLog(dst, limit-found)
+		dst, more, err = c.pollLog(dst, limit-found, express == engine.InPlace)
 	}
 	if c.gone() { // it was polled from a log that is not there any more
 		return dst[:0], false, nil
@@ -32,6 +38,8 @@ func (c *consumer) Reread() (soon bool) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
 	c.doubts, c.ahead = true, nil
+	c.expressFrom = 0
+	c.express.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	late := -c.until(c.nextDue)
@@ -71,7 +79,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 
 // exempt is the SQL condition for Exempt of the delivery of row d and event l. Events that an edit has made are like
 // delayed ones. Of a row that is not dead the reason is that of its death before it was retried.
-const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
+const exempt = "(" + delayed + " OR d.reason IS NOT NULL)"
 
 // failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began anew.
 const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND (d.failures > 0 OR d.suspect OR d.state = 'held'
@@ -94,7 +102,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	due, size := int64(never), int64(0)
 	err = c.ground.read(func(conn *database.Conn) error {
 		err := conn.Query(selectDelivery+`
-			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at <= ?
+			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at BETWEEN 0 AND ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if due != never {
 				return nil
@@ -154,7 +162,9 @@ const waits = "(d.state = 'waiting' OR " + heldForVersion + ")"
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
 	row := scanRow(s, firstOfRow)
 	own := &delivery{row: rowWaiting}
-	own.Record, own.Token = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 2), CreatedAt: database.Time(s, firstOfRow+10)}, own
+	own.Record, own.Token = &engine.Record{
+		Seq: s.ColumnInt64(0), ID: database.UUID(s, 2), CreatedAt: database.Time(s, firstOfRow+10), Express: s.ColumnInt64(1) == expressDue,
+	}, own
 	if own.Seq <= c.redelivered {
 		row.Delivery = row.Unrecorded()
 	}
@@ -275,14 +285,16 @@ func (c *consumer) alarm() {
 	wake()
 }
 
-// pollLog hands over what comes next in the log, and reports whether the log goes on behind that.
-func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
+// pollLog hands over what comes next in the log, and reports whether the log goes on behind that. With inPlace the
+// deliveries of express events come in their place.
+func (c *consumer) pollLog(dst []*engine.Delivery, limit int, inPlace bool) (_ []*engine.Delivery, more bool, err error) {
 	c.mu.Lock()
 	from := c.next
 	c.mu.Unlock()
 	doubts := c.doubts
 	c.doubts = false
-	if from >= c.ground.tail.end() && !doubts {
+	inPlace = inPlace && c.express.Load()
+	if from >= c.ground.tail.end() && !doubts && !(inPlace && c.expressFrom < from) {
 		return dst, false, nil
 	}
 	events, next, held := c.ground.tail.read(c.buffer[:0], from, limit, c.types.match)
@@ -294,7 +306,14 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 		}
 	}
 	c.buffer = events
+	if inPlace && c.expressFrom < next {
+		return c.pollInPlace(dst, events, next, limit)
+	}
+	return c.handLogged(dst, events, next), next < c.ground.tail.end(), nil // what is behind the end from now on is followed by a call
+}
 
+// handLogged hands over events of the log, which goes on at next.
+func (c *consumer) handLogged(dst []*engine.Delivery, events []*logged, next int64) []*engine.Delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	owns := make([]delivery, len(events))
@@ -311,7 +330,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	if len(events) == 0 {
 		c.queue(flushDelay) // the cursor moves over events that are not for us
 	}
-	return dst, next < c.ground.tail.end(), nil // what is behind the end from now on is followed by a call
+	return dst
 }
 
 // before returns how many executions may have happened that are on no record: the

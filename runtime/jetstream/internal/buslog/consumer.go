@@ -118,7 +118,7 @@ func (c *consumer) Notify(wake func(), heeds func() bool) {
 }
 
 // Poll implements [engine.Source].
-func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine.Delivery, more bool, err error) {
 	u, h := c.unit, c.unit.in
 	h.stream.Polling()
 	if err := h.enter(); err != nil {
