@@ -24,8 +24,9 @@ type consumer struct {
 	id     int64
 	name   string
 
-	cancels atomic.Bool // cancelled is not empty
-	express atomic.Bool // there may be deliveries of express events that were not polled
+	cancels  atomic.Bool // cancelled is not empty
+	express  atomic.Bool // there may be deliveries of express events that were not polled
+	returned atomic.Bool // one that was polled was not tried, and comes again
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling  sync.Mutex

@@ -117,6 +117,7 @@ func (c *consumer) load(conn *database.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
+	c.express.Store(true)
 	return conn.Query("SELECT id, cursor, redelivered, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1

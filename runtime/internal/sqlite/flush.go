@@ -254,6 +254,10 @@ func (c *consumer) written(f flush) {
 			delete(c.rows, d.Seq)
 		}
 		c.dueAt(d.again)
+		if d.again == 0 && d.Express {
+			c.returned.Store(true)
+			c.express.Store(true)
+		}
 	}
 	c.mu.Unlock()
 	c.ground.waiters.settled(old, f)

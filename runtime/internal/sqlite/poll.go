@@ -17,12 +17,15 @@ import (
 func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine.Delivery, more bool, err error) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
+	if c.returned.Swap(false) {
+		c.expressFrom = 0
+	}
 	if express > 0 {
 		dst, err = c.pollExpress(dst, express)
 	}
 	found := 0
 	if err == nil && limit > 0 {
-		dst, found, err = c.pollDue(dst, limit)
+		dst, found, err = c.pollDue(dst, limit, express == engine.InPlace)
 	}
 	if more = true; err == nil && found < limit {
 		dst, more, err = c.pollLog(dst, limit-found, express == engine.InPlace)
@@ -85,8 +88,9 @@ const exempt = "(" + delayed + " OR d.reason IS NOT NULL)"
 const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND (d.failures > 0 OR d.suspect OR d.state = 'held'
 	OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since)))`
 
-// pollDue hands over the retries that are due.
-func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
+// pollDue hands over the retries that are due. With inPlace those express deliveries are among them that the log has come to
+// before, as in an earlier life: in the order of the log.
+func (c *consumer) pollDue(dst []*engine.Delivery, limit int, inPlace bool) (_ []*engine.Delivery, found int, err error) {
 	now := c.ground.clock.now().UnixMicro()
 	c.mu.Lock()
 	if c.nextDue > now {
@@ -96,14 +100,17 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	// A retry that is written from here on lowers nextDue again.
 	c.nextDue = never
 	c.reading = true
-	busy := len(c.rows)
+	busy, next := len(c.rows), c.next
 	c.mu.Unlock()
 
 	due, size := int64(never), int64(0)
+	rows, args := dueRows, []any{c.id, now, limit + busy + 1}
+	late := inPlace && c.express.Load() && c.expressFrom < next
+	if late {
+		rows, args = lateRows, append(args, next)
+	}
 	err = c.ground.read(func(conn *database.Conn) error {
-		err := conn.Query(selectDelivery+`
-			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at BETWEEN 0 AND ?
-			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
+		err := conn.Query(selectDelivery+rows, func(s *sqlite3.Stmt) error {
 			if due != never {
 				return nil
 			}
@@ -120,9 +127,12 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 				found++
 			}
 			return nil
-		}, c.id, now, limit+busy+1)
+		}, args...)
 		if err != nil || due != never {
 			return err
+		}
+		if late {
+			c.expressFrom = next
 		}
 		return conn.Query(`
 			SELECT due_at FROM busgen_deliveries d
@@ -138,6 +148,16 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	c.endReading(due)
 	return dst, found, err
 }
+
+// dueRows and lateRows are the conditions of pollDue.
+const (
+	dueRows = `
+			WHERE d.subscription = ?1 AND d.state <> 'dead' AND ` + waits + ` AND d.due_at BETWEEN 0 AND ?2
+			ORDER BY d.due_at, d.seq LIMIT ?3`
+	lateRows = `
+			WHERE d.subscription = ?1 AND d.state <> 'dead' AND ` + waits + ` AND d.due_at <= ?2 AND (d.due_at <> -1 OR d.seq < ?4)
+			ORDER BY max(d.due_at, 0), d.seq LIMIT ?3`
+)
 
 // selectDelivery returns rows for waitingRow.
 var selectDelivery = `
@@ -293,8 +313,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int, inPlace bool) (_ [
 	c.mu.Unlock()
 	doubts := c.doubts
 	c.doubts = false
-	inPlace = inPlace && c.express.Load()
-	if from >= c.ground.tail.end() && !doubts && !(inPlace && c.expressFrom < from) {
+	if from >= c.ground.tail.end() && !doubts {
 		return dst, false, nil
 	}
 	events, next, held := c.ground.tail.read(c.buffer[:0], from, limit, c.types.match)
@@ -306,7 +325,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int, inPlace bool) (_ [
 		}
 	}
 	c.buffer = events
-	if inPlace && c.expressFrom < next {
+	if inPlace && c.expressFrom < next && (c.express.Load() || !held) { // the file may have some that nobody has told of yet
 		return c.pollInPlace(dst, events, next, limit)
 	}
 	return c.handLogged(dst, events, next), next < c.ground.tail.end(), nil // what is behind the end from now on is followed by a call
