@@ -102,6 +102,8 @@ func (rd *reading) again(f *flight) {
 		rd.queueRow(r)
 	} else if seq < rd.nextOf(f.slot()) {
 		rd.putBack(reopened{seq, f.slot()})
+	} else {
+		rd.express, rd.looked = true, 0
 	}
 	rd.touch(f.slot(), false)
 }
@@ -126,7 +128,9 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine
 	}
 	defer h.mu.Unlock()
 	c.calls++
-	u.hungry = true
+	if limit > 0 {
+		u.hungry = true
+	}
 	if u.moved && !c.gone {
 		u.moved = false
 		return dst, true, engine.ErrMoved
@@ -140,7 +144,14 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine
 	if u.returning > 0 {
 		return dst, false, nil // they come first, and then the consumer is woken
 	}
-	full, back := len(dst)+limit, u.back
+	back := u.back
+	if express > 0 {
+		if dst, err = c.pollExpress(dst, express); err != nil || !u.same(c, back) || limit == 0 {
+			u.openLane()
+			return dst, true, err
+		}
+	}
+	full := len(dst) + limit
 	for len(dst) < full {
 		at := slices.IndexFunc(u.reopen, func(one reopened) bool { return u.hands(one.slot) })
 		if at < 0 {
