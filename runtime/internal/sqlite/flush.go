@@ -262,6 +262,10 @@ func (c *consumer) written(f flush) {
 		if d.Lane != "" {
 			c.lanes.written(d.Seq, &d.Disposition)
 		}
+		if d.again == 0 && d.Express {
+			c.returned.Store(true)
+			c.express.Store(true)
+		}
 	}
 	c.endFrees(f)
 	c.mu.Unlock()

@@ -102,6 +102,8 @@ func (rd *reading) again(f *flight) {
 		rd.queueRow(r)
 	} else if seq < rd.nextOf(f.slot()) {
 		rd.putBack(reopened{seq, f.slot()})
+	} else {
+		rd.express, rd.looked = true, 0
 	}
 	rd.touch(f.slot(), false)
 }
@@ -118,7 +120,7 @@ func (c *consumer) Notify(wake func(), heeds func() bool) {
 }
 
 // Poll implements [engine.Source].
-func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine.Delivery, more bool, err error) {
 	u, h := c.unit, c.unit.in
 	h.stream.Polling()
 	if err := h.enter(); err != nil {
@@ -126,7 +128,9 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	}
 	defer h.mu.Unlock()
 	c.calls++
-	u.hungry = true
+	if limit > 0 {
+		u.hungry = true
+	}
 	if u.moved && !c.gone {
 		u.moved = false
 		return dst, true, engine.ErrMoved
@@ -140,7 +144,14 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	if u.returning > 0 {
 		return dst, false, nil // they come first, and then the consumer is woken
 	}
-	full, back := len(dst)+limit, u.back
+	back := u.back
+	if express > 0 {
+		if dst, err = c.pollExpress(dst, express); err != nil || !u.same(c, back) || limit == 0 {
+			u.openLane()
+			return dst, true, err
+		}
+	}
+	full := len(dst) + limit
 	for len(dst) < full {
 		at := slices.IndexFunc(u.reopen, func(one reopened) bool { return u.hands(one.slot) })
 		if at < 0 {
