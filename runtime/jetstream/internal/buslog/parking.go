@@ -43,8 +43,7 @@ type freed struct {
 type lined struct {
 	name   string
 	parked []int64 // until the lane is freed
-	others []int64 // were freed, or are due by themselves
-	holds  []int64 // hold up the lane, and are in another one
+	others []int64 // were freed, are due by themselves, or hold up the lane from another one
 }
 
 // parked reports whether a delivery waits until its lane is freed.
@@ -67,7 +66,7 @@ func (p *parking) put(seq int64, lane, other string, parked bool) {
 	}
 	if other != "" {
 		l = p.of(other)
-		l.holds = insertSeq(l.holds, seq)
+		l.others = insertSeq(l.others, seq)
 	}
 }
 
@@ -99,7 +98,7 @@ func (p *parking) of(lane string) *lined {
 func (p *parking) remove(seq int64, lanes ...string) {
 	for _, lane := range lanes {
 		if l := p.lanes[lane]; l != nil {
-			l.parked, l.others, l.holds = removeSeq(l.parked, seq), removeSeq(l.others, seq), removeSeq(l.holds, seq)
+			l.parked, l.others = removeSeq(l.parked, seq), removeSeq(l.others, seq)
 			p.tidy(l)
 		}
 	}
@@ -114,7 +113,7 @@ func (p *parking) removeRow(r *row) {
 
 // tidy forgets a lane that has no deliveries.
 func (p *parking) tidy(l *lined) {
-	if len(l.parked)+len(l.others)+len(l.holds) == 0 {
+	if len(l.parked)+len(l.others) == 0 {
 		delete(p.lanes, l.name)
 		p.any.Store(len(p.lanes) > 0)
 	}
@@ -157,7 +156,7 @@ func (c *consumer) Behind(lanes []string, seq int64) (int, error) {
 	}
 	return slices.IndexFunc(lanes, func(lane string) bool {
 		l := u.parking.lanes[lane]
-		return l != nil && (u.waitsBefore(l.parked, seq) || u.waitsBefore(l.others, seq) || u.waitsBefore(l.holds, seq))
+		return l != nil && (u.waitsBefore(l.parked, seq) || u.waitsBefore(l.others, seq))
 	}), nil
 }
 
@@ -194,15 +193,11 @@ func (c *consumer) Free(lane string, n int) {
 	u.wake()
 }
 
-// freeNext frees the next n deliveries of a lane, because another one has ended; nil for none. None of them goes before
-// one that holds up the lane. The caller holds mu.
+// freeNext frees the next n deliveries of a lane, because another one has ended; nil for none. The caller holds mu.
 func (u *unit) freeNext(lane string, n int, by *flight) {
 	l, p := u.parking.lanes[lane], &u.parking
 	for at := 0; l != nil && n > 0 && at < len(l.parked); {
 		seq := l.parked[at]
-		if len(l.holds) > 0 && seq > l.holds[0] {
-			return
-		}
 		f, r := u.flights.of(seq), u.sub.rows[seq]
 		switch {
 		case f != nil && !f.ended: // it is in hand, out of turn
@@ -296,7 +291,7 @@ func (rd *reading) isFreed(f *flight) bool {
 // storesFreed reports whether the cursors do not say yet what was freed. The caller holds mu.
 func (rd *reading) storesFreed() bool {
 	p := &rd.parking
-	return p.freedAt > rd.stored || slices.ContainsFunc(p.freed, func(one freed) bool { return !(*plan)(nil).ends(one.by) })
+	return p.freedAt > rd.stored || slices.ContainsFunc(p.freed, func(one freed) bool { return one.by != nil && !one.by.stored })
 }
 
 // ends notes that a delivery has ended in this way, which is to be stored. The caller holds mu.
@@ -343,9 +338,7 @@ func (rd *reading) leaveLanes(at int) {
 		return r == nil || covers(at, r.slot())
 	}
 	for _, l := range rd.parking.lanes {
-		for _, all := range []*[]int64{&l.parked, &l.others, &l.holds} {
-			*all = slices.DeleteFunc(*all, leaves)
-		}
+		l.parked, l.others = slices.DeleteFunc(l.parked, leaves), slices.DeleteFunc(l.others, leaves)
 		rd.parking.tidy(l)
 	}
 }

@@ -318,25 +318,20 @@ func TestAnEndOfWhatHasMovedFreesItsLanesHere(t *testing.T) {
 	p.polls("its part has moved", 2)
 }
 
-func TestNothingGoesBeforeWhatHoldsUpItsLane(t *testing.T) {
+func TestOthersAreBehindWhatHoldsUpTheirLane(t *testing.T) {
 	p := newParker(t)
-	p.park("key", 1, 5)
 	p.end(p.event(3), engine.Disposition{Kind: engine.Hold, Lane: "limit", Key: "key"})
 	p.store(nil)
 	p.Free("key", 5)
-	p.polls("one is before that", 1)
-	p.Free("limit", 1)
-	p.Free("key", 5)
-	d := p.polls("the other one was freed", 3)[0]
-	p.Free("key", 5)
-	p.polls("it is in hand")
-	for seq, want := range map[int64]int{5: -1, 6: 0} {
+	p.polls("it is parked in another lane")
+	for seq, want := range map[int64]int{3: -1, 4: 0} {
 		if at, err := p.Behind([]string{"key"}, seq); at != want || err != nil {
 			t.Errorf("event %d: the lane %d has others before it, %v, want %d", seq, at, err, want)
 		}
 	}
-	p.end(d, engine.Disposition{Kind: engine.Done, Frees: []string{"key"}})
-	p.polls("it has ended", 5)
+	p.Free("limit", 1)
+	p.polls("its own lane was freed", 3)
+	p.behind("it is in hand", -1, "key", "limit")
 }
 
 func TestOnOneReplicaAFreedLaneIsStoredWithWhatEndsInAnotherPart(t *testing.T) {
@@ -350,6 +345,12 @@ func TestOnOneReplicaAFreedLaneIsStoredWithWhatEndsInAnotherPart(t *testing.T) {
 	(&consumer{unit: u}).Free("a", 1)
 	if u.storesApart(nil) {
 		t.Error("the parts are stored apart")
+	}
+	if u.stored = u.changes; !u.storesApart(nil) {
+		t.Error("the parts are not stored apart after that")
+	}
+	if u.parking.freed[0].by = (&flight{}); u.storesApart(nil) {
+		t.Error("the parts are stored apart, and the end that has freed the lane is not stored")
 	}
 }
 
@@ -521,7 +522,7 @@ func TestTheEndOfAPauseFreesNothing(t *testing.T) {
 	l.registry.Pauses = nil
 	l.registryChanged()
 	l.mu.Unlock()
-	if one.State != "waiting" {
+	if one.State != "waiting" || one.WaitsFor != "a" {
 		t.Errorf("it is %s while its type is paused, want waiting", one.State)
 	}
 	p.polls("a pause has ended")
@@ -652,7 +653,7 @@ func (p *parker) check(step string) {
 	want, got := p.lanesOf(), p.unit.parking.lanes
 	for name, l := range want {
 		one := got[name]
-		if one == nil || fmt.Sprint(one.parked, one.others, one.holds) != fmt.Sprint(l.parked, l.others, l.holds) {
+		if one == nil || !slices.Equal(one.parked, l.parked) || !slices.Equal(one.others, l.others) {
 			p.t.Fatalf("%s: the lane %s has %+v, want %+v", step, name, one, l)
 		}
 	}
