@@ -308,7 +308,7 @@ func (f *feed) start() {
 	f.places, f.pending = config.Concurrency, 0
 	f.strict, f.switches = config.Strict, false
 	if f.bus.limits != nil {
-		config.Limits, config.LimitKey = f.bus.limits, f.limitKey
+		config.Limits, config.LimitKey, config.Shared = f.bus.limits, f.limitKey, f.shares
 	}
 	config.Ephemeral = f.fleeting != nil
 	config.Reuse = !f.group && f.fleeting == nil && config.Limits == nil && members[0].passesOn()
@@ -317,6 +317,19 @@ func (f *feed) start() {
 		f.bus.pausing.watch(f) // before the first delivery
 	}
 	f.scheduler.Start()
+}
+
+// shares tells whether all known event types of the feed need a limit without keys.
+func (f *feed) shares(limit string) bool {
+	for _, m := range *f.members.Load() {
+		for eventType := range m.inForce.Load().types {
+			needs := func(u queue.LimitUse) bool { return u.Name == limit && u.By == "" }
+			if !slices.ContainsFunc(f.settingsOf(eventType).Limits, needs) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // passesOn tells whether nothing of the bus keeps an attempt of the subscription that has succeeded: there are no

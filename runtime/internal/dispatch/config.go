@@ -77,6 +77,10 @@ type Config struct {
 	Limits   *limit.Set
 	LimitKey func(d *engine.Delivery, by string) (string, error)
 
+	// Shared tells whether all deliveries of the subscription need a limit without keys, by its name: what waits for that
+	// need not leave the way of others. Nil for all limits.
+	Shared func(name string) bool
+
 	// Alone and Waits are shared by the subscriptions of a bus.
 	Alone *Alone
 	Waits *Waits

@@ -21,6 +21,7 @@ type intake struct {
 	limits    *limits
 	settler   *settler
 	gathering *queue.Gathering
+	parking   parking
 
 	turn  baton         // whoever has it may use the intake, and take deliveries out of the queue
 	claim chan struct{} // a worker takes the turn over from a guest that waits with it
@@ -91,6 +92,7 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 			return time.After(left), asked
 		}
 	}
+	in.parking.tend(in.more && !in.hasRoom(), in.window)
 	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && !in.hasRoom()) {
 		return nil, asked // nearly always
 	}
@@ -150,7 +152,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 		return true
 	}
 	if in.cfg.LateKeys && !in.keyed {
-		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) {
+		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) && !in.consumer.Parked() {
 			in.queue.Push(items...)
 			clear(items)
 			in.items = items
@@ -169,7 +171,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 			in.later = slices.Clone(left)
 			break
 		}
-		in.queue.Push(left[:n]...)
+		in.queue.Push(in.parking.divert(left[:n])...)
 		left = left[n:]
 	}
 	clear(items)

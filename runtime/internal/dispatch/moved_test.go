@@ -332,6 +332,6 @@ func TestADeliveryThatIsUndiscardedWhenItBeginsIsHandled(t *testing.T) {
 
 func (s *source) Parked() bool { return false }
 
-func (s *source) Behind([]string) (int, error) { return -1, nil }
+func (s *source) Behind([]string, int64) (int, error) { return -1, nil }
 
 func (s *source) Free(string, int) {}

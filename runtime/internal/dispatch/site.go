@@ -106,6 +106,7 @@ func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 	if s.cfg.Limits != nil {
 		s.limits.settle(i, v.Kind)
 	}
+	lanes{s.core}.free(i, v)
 	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v) {
 		s.queue.Hold(i.Key, i.Seq, v.Due) // before it can come again
 	}

@@ -12,19 +12,19 @@ type Consumer interface {
 
 // Parker keeps deliveries that wait for one another out of memory. A lane is what some of them wait for: a limit or a
 // breaker by its key, a partition key. A Hold with a Lane parks a delivery. Free makes the first of a lane due, by their
-// place in the log. What is due comes with Poll, in the order in which it became due, so lanes have their turns in the
-// order in which they were freed. A delivery stays in its lane until it is settled, however it is.
+// place in the log, but none goes before an earlier one that has the lane as its Key. What is due comes with Poll, in the
+// order in which it became due, so lanes have their turns in the order in which they were freed. A delivery stays in its
+// lanes until it is settled, however it is.
 type Parker interface {
 	// Parked reports whether any delivery of the subscription may be in a lane. It is cheap.
 	Parked() bool
 
-	// Behind returns the place of the first of the lanes that has a delivery which this process has not in hand, or -1. It
-	// knows what was settled before it was called, and counts a delivery in its Lane and in its Key.
-	Behind(lanes []string) (int, error)
+	// Behind returns the place of the first of the lanes that has a delivery of before seq which this process has not in
+	// hand, or -1. It knows what was settled before it was called, and counts a delivery in its Lane and in its Key.
+	Behind(lanes []string, seq int64) (int, error)
 
-	// Free makes the next n deliveries of a lane due that are parked in it. It is on the disk no later than what is settled
-	// after it was called. For the empty lane it does that with one delivery of each of n lanes, the next ones each
-	// time, so that none waits for ever if whoever would have freed it did not.
+	// Free makes the next n deliveries of a lane due that are parked in it. For the empty lane it does that with one
+	// delivery of each of n lanes, the next ones each time, so that none waits for ever if what would have freed it did not.
 	Free(lane string, n int)
 }
 

@@ -44,6 +44,8 @@ type Disposition struct {
 	// Lane of a Hold is what the delivery waits for; see Parker. Key is another lane that it holds up, because it goes before
 	// the others there; empty for none.
 	Lane, Key string
+	// Frees are lanes that go on with this: as Parker.Free with one of each, in the same transaction.
+	Frees []string
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words

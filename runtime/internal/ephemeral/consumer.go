@@ -331,7 +331,7 @@ func (d *delivery) before(other *delivery) bool {
 func (c *Consumer) Parked() bool { return false }
 
 // Behind implements [engine.Parker].
-func (c *Consumer) Behind([]string) (int, error) { return -1, nil }
+func (c *Consumer) Behind([]string, int64) (int, error) { return -1, nil }
 
 // Free implements [engine.Parker].
 func (c *Consumer) Free(string, int) {}

@@ -172,3 +172,22 @@ func (o *Owner) Len() int {
 	defer o.set.mu.Unlock()
 	return len(o.waiters)
 }
+
+// Lacks returns what has no room for a waiter, the first of all that it needs, and when there is room again, if only time is
+// missing. The limit is nil if there is room for all of it, or the wait is over.
+func (w *Waiter) Lacks() (of Use, due time.Time) {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	if w.late != nil || w.keptBusy() || w.back {
+		return Use{}, time.Time{}
+	}
+	for _, n := range w.needs {
+		if !n.placesFree() {
+			return Use{Limit: n.limit, Key: n.key}, time.Time{}
+		}
+		if _, wait := n.next(w.set.clock()); n.token && wait > 0 {
+			return Use{Limit: n.limit, Key: n.key}, time.Now().Add(wait)
+		}
+	}
+	return Use{}, time.Time{}
+}

@@ -254,7 +254,14 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		otherwise := disposition // a copy, because only this one has to be on the heap
 		own.otherwise = &otherwise
 	}
-	if c.ended || c.replaced || own.settled {
+	if c.ended || c.replaced {
+		return
+	}
+	if own.settled { // by a transaction of the program
+		for _, lane := range disposition.Frees {
+			c.lanes.free(lane, 1)
+			c.queue(0)
+		}
 		return
 	}
 	begun := !own.started.IsZero()
@@ -263,14 +270,14 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 	}
 	own.settled = true
 	if disposition.Lane != "" {
-		c.lanes.park(&disposition)
+		c.lanes.park(d.Seq, &disposition)
 	}
 	cancelled := false
 	if own.final = ledger.Settles(disposition.Kind); own.final {
 		cancelled = c.unmark(d.Seq)
 	}
 	delay := flushDelay
-	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 || cancelled {
+	if disposition.Kind != engine.Done || own.row != "" || len(disposition.Staged) > 0 || len(disposition.Frees) > 0 || cancelled {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own

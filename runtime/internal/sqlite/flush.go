@@ -260,7 +260,7 @@ func (c *consumer) written(f flush) {
 		}
 		c.dueAt(d.again)
 		if d.Lane != "" {
-			c.lanes.written(&d.Disposition)
+			c.lanes.written(d.Seq, &d.Disposition)
 		}
 	}
 	c.endFrees(f)

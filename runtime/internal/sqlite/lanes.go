@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,46 +22,44 @@ type lanes struct {
 	any atomic.Bool // some delivery may be in a lane
 
 	mu        sync.Mutex
-	unwritten map[string]int // by lane: deliveries that are settled with it, and not written
-	frees     map[string]int // by lane: how many to make due
-	last      string         // the lane that was freed last for no reason of its own
+	unwritten map[string][]int64 // by lane: deliveries that are settled with it, and not written
+	frees     map[string]int     // by lane: how many to make due
+	last      string             // the lane that was freed last for no reason of its own
 }
 
 // park notes that a delivery is to be parked.
-func (l *lanes) park(d *engine.Disposition) {
+func (l *lanes) park(seq int64, d *engine.Disposition) {
 	l.any.Store(true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.unwritten == nil {
-		l.unwritten = map[string]int{}
+		l.unwritten = map[string][]int64{}
 	}
-	l.unwritten[d.Lane]++
+	l.unwritten[d.Lane] = append(l.unwritten[d.Lane], seq)
 	if d.Key != "" {
-		l.unwritten[d.Key]++
+		l.unwritten[d.Key] = append(l.unwritten[d.Key], seq)
 	}
 }
 
 // written notes that the file says so.
-func (l *lanes) written(d *engine.Disposition) {
+func (l *lanes) written(seq int64, d *engine.Disposition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, lane := range [...]string{d.Lane, d.Key} {
-		if l.unwritten[lane]--; l.unwritten[lane] <= 0 {
+		left := slices.DeleteFunc(l.unwritten[lane], func(one int64) bool { return one == seq })
+		if l.unwritten[lane] = left; len(left) == 0 {
 			delete(l.unwritten, lane)
 		}
 	}
 }
 
-// first returns the place of the first lane that has deliveries which are not written, or -1.
-func (l *lanes) first(lanes []string) int {
+// first returns the place of the first lane that has a delivery of before seq which is not written, or -1.
+func (l *lanes) first(lanes []string, seq int64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for at, lane := range lanes {
-		if l.unwritten[lane] > 0 {
-			return at
-		}
-	}
-	return -1
+	return slices.IndexFunc(lanes, func(lane string) bool {
+		return slices.ContainsFunc(l.unwritten[lane], func(one int64) bool { return one < seq })
+	})
 }
 
 // free notes that n deliveries of a lane are to be made due.
@@ -89,21 +89,21 @@ func (l *lanes) back(frees map[string]int) {
 // Parked implements [engine.Parker].
 func (c *consumer) Parked() bool { return c.lanes.any.Load() }
 
-// inLane is the SQL condition that a row is in a lane of the subscription, in one way or the other.
+// inLane is the SQL condition that a row of before a place in the log is in a lane of the subscription.
 const inLane = `
-	SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2
-	UNION ALL SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND key = ?2`
+	SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2 AND seq < ?3
+	UNION ALL SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND key = ?2 AND seq < ?3`
 
 // errFound ends a query that has found what it looks for.
 var errFound = errors.New("found")
 
 // Behind implements [engine.Parker].
-func (c *consumer) Behind(lanes []string) (at int, err error) {
+func (c *consumer) Behind(lanes []string, seq int64) (at int, err error) {
 	if !c.lanes.any.Load() {
 		return -1, nil
 	}
 	// What is not written now is found below, and what is written by then is in the file.
-	if at = c.lanes.first(lanes); at >= 0 {
+	if at = c.lanes.first(lanes, seq); at >= 0 {
 		lanes = lanes[:at]
 	}
 	err = c.ground.read(func(conn *database.Conn) error {
@@ -113,7 +113,7 @@ func (c *consumer) Behind(lanes []string) (at int, err error) {
 					return nil
 				}
 				return errFound
-			}, c.id, lane)
+			}, c.id, lane, seq)
 			if errors.Is(err, errFound) {
 				at = i
 				return nil
@@ -150,7 +150,16 @@ func (c *consumer) Free(lane string, n int) {
 
 // writeFrees makes parked deliveries due, and reports whether there were any. It is called within the writer's transaction.
 func (b *batch) writeFrees(f *flush) (err error) {
-	for lane, n := range f.frees {
+	frees := maps.Clone(f.frees)
+	for i := range f.dispositions {
+		for _, lane := range f.dispositions[i].Frees {
+			if frees == nil {
+				frees = map[string]int{}
+			}
+			frees[lane]++
+		}
+	}
+	for lane, n := range frees {
 		if lane == "" {
 			err = b.freeNext(f, n)
 		} else {
@@ -167,7 +176,8 @@ func (b *batch) freeLane(f *flush, lane string, n int) error {
 	err := b.conn.Exec(`
 		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?4, wait = 0
 		WHERE subscription = ?1 AND seq IN (
-			SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2 AND state = 'held' ORDER BY seq LIMIT ?3)`,
+			SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2 AND state = 'held'
+			AND seq < coalesce((SELECT min(seq) FROM busgen_deliveries WHERE subscription = ?1 AND key = ?2), 1 << 62) ORDER BY seq LIMIT ?3)`,
 		f.id, lane, n, b.clock.now())
 	f.freed = f.freed || err == nil && b.conn.Changes() > 0
 	return err
@@ -176,7 +186,7 @@ func (b *batch) freeLane(f *flush, lane string, n int) error {
 // freeNext frees one delivery of each of the next n lanes, and notes if there is none at all.
 func (b *batch) freeNext(f *flush, n int) error {
 	from := f.lanes.last
-	for range n {
+	for done := range n {
 		next := ""
 		err := b.conn.Query("SELECT min(lane) FROM busgen_deliveries WHERE subscription = ? AND lane > ?", func(s *sqlite3.Stmt) error {
 			next = s.ColumnText(0)
@@ -186,7 +196,7 @@ func (b *batch) freeNext(f *flush, n int) error {
 			return err
 		}
 		if f.lanes.last = next; next == "" {
-			f.none = from == ""
+			f.none = from == "" && done == 0
 			return nil
 		}
 		if err := b.freeLane(f, next, 1); err != nil {

@@ -4,7 +4,7 @@ package buslog
 func (c *consumer) Parked() bool { return false }
 
 // Behind implements [engine.Parker].
-func (c *consumer) Behind([]string) (int, error) { return -1, nil }
+func (c *consumer) Behind([]string, int64) (int, error) { return -1, nil }
 
 // Free implements [engine.Parker].
 func (c *consumer) Free(string, int) {}

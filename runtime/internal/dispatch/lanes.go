@@ -1,0 +1,258 @@
+package dispatch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/limit"
+)
+
+// A lane is what deliveries wait for one after the other: room in a limit, by its key, or a partition key. What waits in a
+// lane must not keep others from being read. So when the window is crowded with deliveries that wait, most of them are
+// parked in the file (see [engine.Parker]) and the log is read on. The first few of each lane stay in memory, so that a
+// lane goes on without a look into the file.
+//
+// Three rules keep this in order, and alive:
+//
+//  1. What comes from the log goes behind what is parked in one of its lanes.
+//  2. A lane with parked deliveries has one at least that is not: it waits in memory, it runs, or it is due in the file.
+//  3. Each that is settled frees the next one of each of its lanes, in the same transaction. So in the file, too, rule 2 holds
+//     at any moment. A retry in a strict order does not free its key.
+//
+// So keys have turns: with each that ends, its lane gets another one, which is due after those that were freed before it.
+// Nothing of a lane is in memory but what waits there. If rule 2 is broken all the same, because a program with other keys or
+// limits took over, or a handler's own transaction has settled its delivery, a patrol frees the first one of each lane now and
+// then: it knows in which lane it was, and frees the next one there.
+
+const (
+	// crowdTime is how long deliveries must have waited before others are parked: what goes by fast costs no row.
+	crowdTime = 20 * time.Millisecond
+	// patrolTime is how often a few lanes get another delivery.
+	patrolTime = 10 * time.Second
+	// patrolled is how many.
+	patrolled = 64
+	// headTime is how long the first of a lane is out of memory at least, if even these are too many.
+	headTime = time.Second
+)
+
+// lanes knows the lanes of deliveries. It is safe for concurrent use.
+type lanes struct{ *core }
+
+// maxLane is how long the name of a lane is at most.
+const maxLane = 200
+
+// named returns the name of a lane: of one that is long the beginning, and a hash.
+func named(kind, of string) string {
+	name := kind + " " + of
+	if len(name) <= maxLane {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxLane-33] + "~" + hex.EncodeToString(sum[:16])
+}
+
+// keyLane returns the lane of a partition key; empty for none.
+func keyLane(key string) string {
+	if key == "" {
+		return ""
+	}
+	return named("key", key)
+}
+
+// limitLane returns the lane of a limit; empty for one that keeps all deliveries of the subscription from beginning.
+func (l lanes) limitLane(u limit.Use) string {
+	switch {
+	case u.Key != "":
+		return named("limit", u.Name+" "+u.Key)
+	case u.Name == "" || l.cfg.Shared == nil || l.cfg.Shared(u.Name):
+		return ""
+	}
+	return named("limit", u.Name)
+}
+
+// append appends the lanes of a delivery, that of its partition key first.
+func (l lanes) append(all []string, i *queue.Item) []string {
+	if lane := keyLane(i.Key); lane != "" {
+		all = append(all, lane)
+	}
+	if l.cfg.Limits == nil || i.Failure() != nil {
+		return all
+	}
+	if i.Limits != nil && i.Limits.Uses != nil {
+		for _, u := range i.Limits.Uses {
+			if lane := l.limitLane(u); lane != "" {
+				all = append(all, lane)
+			}
+		}
+		return all
+	}
+	for _, u := range l.cfg.Settings(i.Type).Limits {
+		if lane := l.limitLane(limit.Use{Limit: u.Limit}); u.By == "" && lane != "" {
+			all = append(all, lane)
+		}
+	}
+	return all
+}
+
+// free lets the next deliveries have their turn in the lanes of one that is about to be settled, with that.
+func (l lanes) free(i *queue.Item, v *engine.Disposition) {
+	if v.Kind == engine.Release || v.Lane != "" || !l.consumer.Parked() {
+		return
+	}
+	var memory [4]string
+	all := l.append(memory[:0], i)
+	if i.Lane != "" && !slices.Contains(all, i.Lane) {
+		all = append(all, i.Lane)
+	}
+	held := ""
+	if l.cfg.Strict && ledger.PutsOff(v) {
+		held = keyLane(i.Key)
+	}
+	for _, lane := range all {
+		if lane != held {
+			v.Frees = append(v.Frees, lane)
+		}
+	}
+}
+
+// park settles a delivery with a lane.
+func (l lanes) park(i queue.Item, lane string, due time.Time) {
+	v := engine.Disposition{Kind: engine.Hold, Lane: lane, Due: due, Progress: i.Progress}
+	if key := keyLane(i.Key); key != lane {
+		v.Key = key
+	}
+	l.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: v}, nil)
+}
+
+// parking decides what is parked. It belongs to who has the turn.
+type parking struct {
+	lanes
+	newest int64       // the last event of the log that was polled
+	crowd  int64       // what it was when the window became crowded; 0 for a window that is not
+	since  time.Time   // then
+	patrol time.Time   // when the last one was
+	timer  *time.Timer // signals when the next look is
+	names  []string    // memory of behind
+}
+
+// wakeAfter signals after a while, if nothing does before.
+func (p *parking) wakeAfter(d time.Duration) {
+	if p.timer == nil {
+		p.timer = time.AfterFunc(d, p.signal)
+	} else {
+		p.timer.Reset(d)
+	}
+}
+
+// tend parks what crowds a window of a size, in which there is no room, and looks after the lanes.
+func (p *parking) tend(full bool, window int) {
+	if p.cfg.Ephemeral {
+		return
+	}
+	if full && p.queue.Waiting() > window/4 {
+		p.relieve(window)
+	} else {
+		p.crowd = 0
+	}
+	if !p.consumer.Parked() {
+		return
+	}
+	now := time.Now()
+	if !p.patrol.IsZero() && now.Sub(p.patrol) < patrolTime {
+		return
+	}
+	if p.patrol = now; p.crowd == 0 {
+		p.wakeAfter(patrolTime)
+	}
+	p.consumer.Free("", patrolled)
+}
+
+// relieve parks what has waited for a while.
+func (p *parking) relieve(window int) {
+	now := time.Now()
+	if p.crowd == 0 {
+		p.crowd, p.since = p.newest, now
+		p.wakeAfter(crowdTime)
+		return
+	}
+	if now.Sub(p.since) < crowdTime {
+		return
+	}
+	for _, one := range p.queue.Thin(p.crowd, window, p.waitsFor) {
+		lane := one.Lane
+		if lane == "" {
+			lane = keyLane(one.Item.Key)
+		}
+		due := one.Due
+		if one.Head {
+			due = later(due, now.Add(headTime))
+		}
+		p.park(one.Item, lane, due)
+	}
+	p.crowd = 0
+	p.wakeAfter(patrolTime)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// waitsFor returns the lane in which a delivery in line waits; empty if it cannot be parked. If it is known when there is
+// room for it, it says when.
+func (p *parking) waitsFor(i queue.Item) (lane string, due time.Time) {
+	use, due := i.Limits.Waiter.Lacks()
+	if use.Limit == nil {
+		return "", due
+	}
+	return p.limitLane(use), due
+}
+
+// divert parks deliveries that have to go behind parked ones, and returns the others.
+func (p *parking) divert(items []queue.Item) []queue.Item {
+	for _, i := range items {
+		p.newest = max(p.newest, i.Seq)
+	}
+	if !p.consumer.Parked() {
+		return items
+	}
+	left := items[:0]
+	for _, i := range items {
+		if lane := p.behind(&i); lane != "" {
+			p.park(i, lane, time.Time{})
+		} else {
+			left = append(left, i)
+		}
+	}
+	return left
+}
+
+// behind returns the lane in which a delivery has to go behind others; empty for none. One that comes again, or whose event
+// a handler waits for, does not go behind others. One that was freed goes behind an earlier one of its key that has left
+// memory since.
+func (p *parking) behind(i *queue.Item) (lane string) {
+	if queue.TriedBefore(*i) || i.Exempt || i.Snoozes > 0 || p.queue.Hurries(i.Seq) {
+		return ""
+	}
+	all := p.append(p.names[:0], i)
+	if p.names = all; i.Lane != "" {
+		if all = all[:min(len(all), 1)]; i.Key == "" {
+			return ""
+		}
+	}
+	at, err := p.consumer.Behind(all, i.Seq)
+	if err != nil {
+		at = min(0, len(all)-1) // in its place, at the worst
+	}
+	if at < 0 {
+		return ""
+	}
+	return all[at]
+}

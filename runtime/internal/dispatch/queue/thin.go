@@ -1,0 +1,128 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Surplus is a delivery that was taken out of the queue because it waits for others.
+type Surplus struct {
+	Item
+	Lane string    // of the limit that it waits for; empty for its partition key
+	Head bool      // nothing frees it: it goes before the others of its lane
+	Due  time.Time // of a head, if it is known when it may begin
+}
+
+// laneMemory is how many deliveries of a lane stay in memory at most: so many can end before others have come from the file.
+const laneMemory = 32
+
+// Thin takes deliveries out of the queue that wait for others of their lane, and are not younger than an event: of each lane
+// all but the first few, and what waits behind them. If the first ones alone crowd the window, some of these go, too. lane
+// says what a delivery in line waits for; empty for one that stays.
+func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due time.Time)) (out []Surplus) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	type lined struct {
+		Item
+		due time.Time
+	}
+	lines := map[string][]lined{}
+	for _, i := range q.aside {
+		if !q.movable(i) {
+			continue
+		}
+		if name, due := lane(i); name != "" {
+			lines[name] = append(lines[name], lined{i, due})
+		}
+	}
+	all := len(lines)
+	for _, p := range q.keys {
+		if len(p.behind) > 1 {
+			all++
+		}
+	}
+	stay := min(max(window/4/max(all, 1), 1), laneMemory)
+	for _, p := range q.keys {
+		if len(p.behind) > stay && p.behind[stay].Seq <= upTo && !slices.ContainsFunc(p.behind[stay:], Item.IsSuspect) {
+			for _, i := range p.behind[stay:] {
+				out = append(out, Surplus{Item: i})
+			}
+			q.size -= len(p.behind) - stay
+			clear(p.behind[stay:])
+			p.behind = p.behind[:stay]
+		}
+	}
+	var heads []lined
+	for name, line := range lines {
+		slices.SortFunc(line, func(a, b lined) int { return cmp.Compare(a.Seq, b.Seq) })
+		first := min(stay, len(line))
+		if len(line) > first && line[first].Seq <= upTo {
+			for _, one := range line[first:] {
+				out = q.remove(out, Surplus{Item: one.Item, Lane: name})
+			}
+		}
+		heads = append(heads, line[:first]...)
+	}
+	slices.SortFunc(heads, func(a, b lined) int { return cmp.Compare(b.Seq, a.Seq) })
+	for _, one := range heads {
+		if q.size <= window/2 || len(out) > 0 { // it is enough, for now
+			break
+		}
+		if one.Seq <= upTo {
+			name, _ := lane(one.Item)
+			out = q.remove(out, Surplus{Item: one.Item, Lane: name, Head: true, Due: one.due})
+		}
+	}
+	return out
+}
+
+// movable tells whether a delivery in line may leave memory.
+func (q *Queue) movable(i Item) bool {
+	if i.Urgent || i.IsSuspect() || q.keeps[i.Seq] != nil {
+		return false
+	}
+	p := q.keys[i.Key]
+	return p == nil || !slices.ContainsFunc(p.behind, Item.IsSuspect)
+}
+
+// remove takes a delivery out of line, and what waits behind it.
+func (q *Queue) remove(out []Surplus, one Surplus) []Surplus {
+	delete(q.aside, one.Limits.Waiter)
+	one.Unwait()
+	q.size--
+	out = append(out, one)
+	p := q.keys[one.Key]
+	if p == nil {
+		return out
+	}
+	p.setParked(false, false)
+	for _, i := range p.behind {
+		out = append(out, Surplus{Item: i})
+	}
+	q.size -= len(p.behind)
+	p.behind = nil
+	if p.idle() {
+		delete(q.keys, one.Key)
+	}
+	return out
+}
+
+// Waiting returns how many deliveries wait for others: in line, or for their partition key.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := q.size - len(q.urgent)
+	for _, f := range q.ready {
+		waiting -= len(f.items) - f.head
+	}
+	return waiting
+}
+
+// Hurries tells whether a handler waits for the event at seq.
+func (q *Queue) Hurries(seq int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, urgent := q.awaitedEvents[seq]
+	return urgent
+}
