@@ -1,8 +1,6 @@
 package breaker
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"time"
 )
@@ -10,11 +8,10 @@ import (
 // Set is a circuit breaker for each key, such as each customer, all with one policy. The window of a key begins with a
 // failure: successes count while it has one, so that a Set keeps nothing of keys that do well. It remembers the keys that
 // have failed within the window, and those whose breaker is not closed. Make one with [NewSet]. It is safe for concurrent
-// use. Its methods do not block, but they may call the function given to NewSet.
+// use. Its methods do not block, but they may call the function given to [Set.Notify].
 type Set struct {
-	changed func(key string, old, new Status)
-
 	mu     sync.Mutex // held while no function is called
+	notify func(key string, old, new Status)
 	policy Policy
 	keys   map[string]*Breaker
 	next   int // with so many keys the quiet ones are forgotten
@@ -23,10 +20,23 @@ type Set struct {
 // leastKeys is how many keys a Set remembers before it looks for those that are quiet.
 const leastKeys = 64
 
-// NewSet returns a Set whose breakers are closed. It calls changed on each change of state of a breaker: in order for each
-// key, as [Breaker.Notify] says. Like [New], it does not check p.
-func NewSet(p Policy, changed func(key string, old, new Status)) *Set {
-	return &Set{policy: p, changed: changed, keys: map[string]*Breaker{}, next: leastKeys}
+// NewSet returns a Set whose breakers are closed. Like [New], it does not check p.
+func NewSet(p Policy) *Set { return &Set{policy: p, keys: map[string]*Breaker{}, next: leastKeys} }
+
+// Notify is [Breaker.Notify] for all keys. The changes of one key are told in order, those of several keys at once.
+func (s *Set) Notify(f func(key string, old, new Status)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notify = f
+}
+
+func (s *Set) tell(key string, old, new Status) {
+	s.mu.Lock()
+	f := s.notify
+	s.mu.Unlock()
+	if f != nil {
+		f(key, old, new)
+	}
 }
 
 // Acquire is [Breaker.Acquire] for a key. The zero Permit with true is for a key that has no failures: whoever gets it calls
@@ -97,29 +107,6 @@ func (s *Set) ResetAll() (n int) {
 	return n
 }
 
-// KeyStatus is the status of the breaker of a key.
-type KeyStatus struct {
-	Key string
-	Status
-}
-
-// Open returns the breakers that are not closed, up to a number of them, the one that opened first first, and how many more
-// there are.
-func (s *Set) Open(now time.Time, most int) (open []KeyStatus, more int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, b := range s.keys {
-		if status := b.Status(now); status.State != Closed {
-			open = append(open, KeyStatus{key, status})
-		}
-	}
-	slices.SortFunc(open, func(a, b KeyStatus) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key)) })
-	if len(open) > most {
-		open, more = open[:most:most], len(open)-most
-	}
-	return open, more
-}
-
 // Len returns how many keys are remembered.
 func (s *Set) Len() int {
 	s.mu.Lock()
@@ -156,7 +143,7 @@ func (s *Set) failing(now time.Time, key string) *Breaker {
 		s.next = max(2*len(s.keys), leastKeys)
 	}
 	b = New(s.policy)
-	b.changes.notify = func(old, new Status) { s.changed(key, old, new) }
+	b.changes.notify = func(old, new Status) { s.tell(key, old, new) }
 	s.keys[key] = b
 	return b
 }

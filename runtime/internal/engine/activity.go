@@ -21,7 +21,7 @@ type Reporter interface {
 
 // Activity describes what the dispatching process does at the moment.
 type Activity struct {
-	Breakers []event.Breaker // those that are not closed
+	Breakers []event.Breaker // those that are not closed; of a subscription with keys the first few
 	Attempts []event.Running // those that have been running for long
 	// Unhandled are the names of durable consumers with open deliveries for which the
 	// process has no handler.
@@ -34,6 +34,7 @@ type Activity struct {
 // BreakerRequest is an operator's wish to have a circuit breaker closed.
 type BreakerRequest struct {
 	Subscription string
+	Key          string // of the breaker; empty for all of the subscription
 	Actor        string
 	At           time.Time
 }
