@@ -23,6 +23,16 @@ type brokenRule struct {
 }
 
 var brokenRules = []brokenRule{
+	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/lanes.go", // nothing is parked
+		"if full && p.queue.Waiting() > window/4 {", "if full && p.queue.Waiting() > window {"},
+	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/lanes.go", // nothing is freed but by the patrol
+		"			v.Frees = append(v.Frees, lane)", "			_ = lane"},
+	{"TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting", "runtime/internal/dispatch/lanes.go",
+		"l.cfg.Shared(u.Name):", "true:"},
+	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/lanes.go", // what comes overtakes what is parked
+		"	if at < 0 {\n		return \"\"", "	if at < 0 || i.Lane == \"\" {\n		return \"\""},
+	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/sqlite/lanes.go", // a key is freed before an earlier one of it
+		"AND key = ?2), 1 << 62)\n\tORDER", "AND key = ?2), 1 << 62) + (1 << 62)\n\tORDER"},
 	{"TestAnEventThatDoesNotFailIsSlowToo", "runtime/internal/dispatch/deadlines.go",
 		"	if after == 0 || a.delays {", "	if true || a.delays {"},
 	{"TestTheLogNamesTheSubscriptionWithoutAHandlerForWhichSomebodyWaits", "runtime/unhandled.go",

@@ -28,7 +28,9 @@ func fails(t *testing.T, s *breaker.Set, now time.Time, key string, n int) {
 func TestASetHasABreakerForEachKey(t *testing.T) {
 	s := breaker.NewSet(breaker.Default())
 	var changes []string
-	s.Notify(func(key string, old, new breaker.Status) { changes = append(changes, fmt.Sprint(key, " ", old.State, " ", new.State)) })
+	s.Notify(func(key string, old, new breaker.Status) {
+		changes = append(changes, fmt.Sprint(key, " ", old.State, " ", new.State))
+	})
 	fails(t, s, noon, "dead", 4)
 	if until, refuses := s.Refuses(noon, "dead"); !refuses || !until.Equal(after(30*sec)) {
 		t.Errorf("refuses until %v: %v", until, refuses)

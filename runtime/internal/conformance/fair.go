@@ -110,6 +110,7 @@ func (env *Env) TestACustomerWithManyEventsDoesNotKeepOthersWaiting(t *testing.T
 					Must(t, err)
 					c.MustStart()
 				}
+				began := time.Now()
 				begin(env.Target(t))
 				c.publish(way.of, many, func(int) string { return "noisy" })
 				time.Sleep(time.Second) // most of them wait
@@ -138,6 +139,9 @@ func (env *Env) TestACustomerWithManyEventsDoesNotKeepOthersWaiting(t *testing.T
 				})
 				c.mu.Unlock()
 				c.ordered(many)
+				if took := time.Since(began); took > time.Duration(many)*6*time.Millisecond+5*time.Second {
+					t.Errorf("all of it took %v: one after the other is %v", took, time.Duration(many)*5*time.Millisecond)
+				}
 			})
 		})
 	}
@@ -174,7 +178,7 @@ func (env *Env) TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting(t *tes
 
 // Whatever waits for what, each job is handled once, in the order of its key, and nothing is stuck.
 func (env *Env) TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 44))

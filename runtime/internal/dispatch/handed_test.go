@@ -59,6 +59,8 @@ type fresh struct {
 	left, at int
 }
 
+func (c *fresh) Parked() bool { return false }
+
 func (c *fresh) Prepare(*engine.Delivery) {}
 
 func (c *fresh) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {

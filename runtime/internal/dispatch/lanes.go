@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -215,6 +216,7 @@ func (p *parking) divert(items []queue.Item) []queue.Item {
 	if !p.consumer.Parked() {
 		return items
 	}
+	inOrder(items)
 	left := items[:0]
 	for _, i := range items {
 		if lane := p.behind(&i); lane != "" {
@@ -226,11 +228,33 @@ func (p *parking) divert(items []queue.Item) []queue.Item {
 	return left
 }
 
+// inOrder puts those that come for the first time in the order of the log: one that was freed is due later than others which
+// were in memory when the last process ended.
+func inOrder(items []queue.Item) {
+	if !slices.ContainsFunc(items, func(i queue.Item) bool { return i.Lane != "" }) {
+		return
+	}
+	var places []int
+	var first []queue.Item
+	for at, i := range items {
+		if !comesAgain(&i) {
+			places, first = append(places, at), append(first, i)
+		}
+	}
+	slices.SortStableFunc(first, func(a, b queue.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	for n, at := range places {
+		items[at] = first[n]
+	}
+}
+
+// comesAgain tells whether a delivery had a turn before, or a time of its own, so that it does not go behind others.
+func comesAgain(i *queue.Item) bool { return queue.TriedBefore(*i) || i.Exempt || i.Snoozes > 0 }
+
 // behind returns the lane in which a delivery has to go behind others; empty for none. One that comes again, or whose event
 // a handler waits for, does not go behind others. One that was freed goes behind an earlier one of its key that has left
 // memory since.
 func (p *parking) behind(i *queue.Item) (lane string) {
-	if queue.TriedBefore(*i) || i.Exempt || i.Snoozes > 0 || p.queue.Hurries(i.Seq) {
+	if comesAgain(i) || p.queue.Hurries(i.Seq) {
 		return ""
 	}
 	all := p.append(p.names[:0], i)

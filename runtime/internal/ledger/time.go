@@ -5,7 +5,7 @@ import "time"
 // Freed makes a parked delivery due. It keeps its lane until its turn ends.
 func (r Row) Freed(at time.Time) Row {
 	if r.State == Held && r.Lane != "" {
-		r.State, r.Due = Waiting, at
+		r.State, r.Due, r.Set = Waiting, at, at
 	}
 	return r
 }

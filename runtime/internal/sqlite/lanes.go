@@ -91,8 +91,8 @@ func (c *consumer) Parked() bool { return c.lanes.any.Load() }
 
 // inLane is the SQL condition that a row of before a place in the log is in a lane of the subscription.
 const inLane = `
-	SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2 AND seq < ?3
-	UNION ALL SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND key = ?2 AND seq < ?3`
+	SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_lane WHERE subscription = ?1 AND lane = ?2 AND seq < ?3
+	UNION ALL SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_key WHERE subscription = ?1 AND key = ?2 AND seq < ?3`
 
 // errFound ends a query that has found what it looks for.
 var errFound = errors.New("found")
@@ -172,14 +172,26 @@ func (b *batch) writeFrees(f *flush) (err error) {
 	return nil
 }
 
+// nextInLane finds the next parked deliveries of a lane. The index is named because statistics of another day may speak
+// for one that has all that are open.
+const nextInLane = `
+	SELECT seq FROM busgen_deliveries INDEXED BY busgen_deliveries_lane
+	WHERE subscription = ?1 AND lane = ?2 AND state = 'held'
+	  AND seq < coalesce((SELECT min(seq) FROM busgen_deliveries INDEXED BY busgen_deliveries_key WHERE subscription = ?1 AND key = ?2), 1 << 62)
+	ORDER BY seq LIMIT ?3`
+
 func (b *batch) freeLane(f *flush, lane string, n int) error {
-	err := b.conn.Exec(`
-		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?4, wait = 0
-		WHERE subscription = ?1 AND seq IN (
-			SELECT seq FROM busgen_deliveries WHERE subscription = ?1 AND lane = ?2 AND state = 'held'
-			AND seq < coalesce((SELECT min(seq) FROM busgen_deliveries WHERE subscription = ?1 AND key = ?2), 1 << 62) ORDER BY seq LIMIT ?3)`,
-		f.id, lane, n, b.clock.now())
-	f.freed = f.freed || err == nil && b.conn.Changes() > 0
+	var next []int64
+	err := b.conn.Query(nextInLane, func(s *sqlite3.Stmt) error {
+		next = append(next, s.ColumnInt64(0))
+		return nil
+	}, f.id, lane, n)
+	for _, seq := range next {
+		if err == nil {
+			err = b.conn.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0 WHERE subscription = ? AND seq = ?", b.clock.now(), f.id, seq)
+		}
+	}
+	f.freed = f.freed || len(next) > 0
 	return err
 }
 

@@ -51,7 +51,7 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 		if one(3) {
 			d.Since, since = ago(30), ago(30)
 		}
-		switch d.PutOff = true; r.IntN(7) {
+		switch d.PutOff = true; r.IntN(9) {
 		case 0: // only has a row
 			d.PutOff, d.Due = false, time.Time{}
 			d.running = one(2)
@@ -66,6 +66,11 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 		case 5: // began anew
 			d.PutOff, d.Since, since = false, ago(30), ago(30)
 			d.Due, d.Set = d.Since, d.Since
+		case 6: // is parked
+			d.PutOff, d.State, d.Due, d.Lane, d.Key = false, ledger.Held, time.Time{}, []string{"a", "b"}[r.IntN(2)], []string{"", "k"}[r.IntN(2)]
+		case 7: // was freed
+			d.PutOff, d.Lane = false, "a"
+			d.Due, d.Set = ago(3), ago(3)
 		default:
 			d.State, d.Ended, d.Due, d.PutOff = ledger.Dead, ago(5*r.IntN(3)), time.Time{}, false
 			d.Reason, d.Fingerprint = []string{event.ReasonMaxAttempts, event.ReasonCrash, event.ReasonExpired}[r.IntN(3)], "f"
@@ -171,6 +176,12 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{"set back", all, func(c *database.Conn, _ []seededRow) error { return shiftWaits(c, time.Minute) }, func(r row) row { return r.SetBack(time.Minute) }},
 		{"taken over", all, func(c *database.Conn, _ []seededRow) error { return g.askAgain(c) }, row.TakenOver},
 		{"resumed", all, func(c *database.Conn, _ []seededRow) error { return releaseHeld(c, now) }, row.Resume},
+		{"freed", all, func(c *database.Conn, _ []seededRow) error { return g.writer.batch.freeLane(&flush{id: 1}, "a", 100) }, func(r row) row {
+			if r.Lane == "a" {
+				r = r.Freed(now)
+			}
+			return r
+		}},
 		{"cancelled", func(d *seededRow) bool { return d.State.Open() && !d.running },
 			each(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.rowKey, "why", false) }), func(r row) row { return r.Cancel("why") }},
 		{"cancelled twice", func(d *seededRow) bool { return d.State.Open() && !d.running },
@@ -217,6 +228,8 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{Kind: engine.Snooze, NotCalled: true, Due: later},
 		{Kind: engine.Hold},
 		{Kind: engine.Hold, Held: &held, Due: later},
+		{Kind: engine.Hold, Lane: "b"},
+		{Kind: engine.Hold, Lane: "a", Key: "k", Due: later},
 		{Kind: engine.Dead, Reason: event.ReasonPermanent, Fingerprint: "g", Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}},
 		{Kind: engine.Dead, Reason: event.ReasonExpired},
 		{Kind: engine.Discard, Cancelled: true, Reason: "why"}, // which was undone
