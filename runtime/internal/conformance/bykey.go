@@ -24,7 +24,7 @@ var hookJob = runtime.Define(runtime.Spec[Job]{
 	Name: "job.hook", LimitKeys: jobKeys, PartitionBy: func(j Job) string { return j.Customer },
 	Settings: func() runtime.Settings {
 		s := runtime.DefaultSettings()
-		s.Retry = Exact(retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Second), retry.MaxAttempts(100))
+		s.Retry = Exact(retry.WithBackoff(retry.Constant), retry.BaseDelay(time.Second), retry.MaxAttempts(1000))
 		s.Breaker = s.Breaker.With(breaker.By("customer"))
 		return s
 	}(),
@@ -160,7 +160,7 @@ func (env *Env) TestEventsGoBehindThoseThatWaitForTheirBreaker(t *testing.T) {
 		began := time.Now()
 		h.Idle()
 		if got := h.crowd.noisy; len(got) != 596 || !slices.IsSorted(got) {
-			t.Errorf("%d were handled, in order: %v; %v", len(got), slices.IsSorted(got), got)
+			t.Errorf("%d were handled, in order: %v: %v", len(got), slices.IsSorted(got), got)
 		}
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("that took %v", took)

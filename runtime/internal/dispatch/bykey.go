@@ -21,7 +21,7 @@ import (
 //   - When the breaker closes, the first few of the lane become due. From then on each that is settled frees the next one,
 //     as in any lane. If the probe fails it frees one too, which is the next probe.
 //   - When a pause ends, all of its lane are due.
-//   - Until its lane is empty, what comes of the key goes behind what is parked.
+//   - Until its lane is empty, what comes of the key goes behind what is parked, and so does what has its partition key.
 //
 // A process begins with closed breakers. What is parked then is freed by the patrol of the lanes.
 
@@ -138,7 +138,7 @@ func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
 	if len(b.lanes) == 0 {
 		return nil
 	}
-	lanes := []string{breaker}
+	lanes := []string{keyLane(i.Key), breaker}
 	for key := range b.keysOf(i) {
 		lanes = append(lanes, engine.PauseLane(key))
 	}
@@ -152,7 +152,7 @@ func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
 			if at, err = b.consumer.Behind([]string{lane}, math.MaxInt64); err == nil && at < 0 {
 				delete(b.lanes, lane)
 			}
-		case i.Lane == "" && !queue.TriedBefore(*i):
+		case i.Lane == "" && !comesAgain(i):
 			return b.parkIn(i, lane, time.Time{})
 		}
 	}
@@ -169,8 +169,9 @@ func (b *byKey) park(i *queue.Item, lane string, due time.Time) *engine.Disposit
 func (b *byKey) parkIn(i *queue.Item, lane string, due time.Time) *engine.Disposition {
 	b.note(lane, b.lanes[lane])
 	v := &engine.Disposition{Kind: engine.Hold, Lane: lane, Due: due, Progress: i.Progress}
-	if b.cfg.Strict && !i.Exempt {
-		v.Key = keyLane(i.Key) // else what is put off holds up nothing
+	if key := keyLane(i.Key); key != "" && key != lane && (b.cfg.Strict && !i.Exempt || !comesAgain(i)) {
+		v.Key = key // else it is put off, which holds up nothing
+		b.note(key, time.Time{})
 	}
 	return v
 }
