@@ -28,7 +28,7 @@ var brokenRules = []brokenRule{
 	{"TestEventsGoBehindThoseThatWaitForTheirBreaker", "runtime/internal/dispatch/bykey.go", // a breaker that closes frees nothing
 		"	if now.State == breaker.Closed {\n		b.consumer", "	if now.State == breaker.Open {\n		b.consumer"},
 	{"TestAKeyIsPaused", "runtime/internal/dispatch/bykey.go", // a pause of a key holds nothing
-		"return b.park(i, engine.PauseLane(key), time.Time{})", "return nil"},
+		"return b.park(i, engine.PauseLane(key))", "return nil"},
 	{"TestTheKeysThatOpenedFirstAreShown", "runtime/breakers.go", // all are shown
 		"return open[:len(open)-more], more", "return open, more"},
 	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/lanes.go", // nothing is parked

@@ -16,10 +16,11 @@ import (
 // A breaker by key opens for the deliveries of one key, and a pause can be for one key. What has to wait for that is
 // parked in a lane of the file, and nothing waits for it.
 //
-//   - The first that finds the breaker open, since it opened or opened again, is the probe: it is due when the breaker is
-//     tried again. The others are not due.
+//   - The first that finds the breaker open, since it opened or opened again, starts a timer: when the breaker is tried again,
+//     the first one of the lane is freed, and is the probe. Nothing in the file is due, so a breaker that is closed by hand
+//     leaves nothing behind that goes before others and is due later.
 //   - When the breaker closes, the first few of the lane become due. From then on each that is settled frees the next one,
-//     as in any lane. If the probe fails it frees one too, which is the next probe.
+//     as in any lane. If the probe fails it frees one too, which starts the next timer.
 //   - When a pause ends, all of its lane are due.
 //   - Until its lane is empty, what comes of the key goes behind what is parked, and so does what has its partition key.
 //
@@ -34,7 +35,7 @@ type byKey struct {
 	keys atomic.Pointer[[]string] // that are paused; nil for none
 
 	mu    sync.Mutex
-	lanes map[string]time.Time // in which this process has parked something; for when the last probe, zero for none
+	lanes map[string]time.Time // in which this process has parked something; for when the last timer, zero for none
 }
 
 // breakerLane returns the lane of the deliveries that wait for the same breaker; empty for a breaker without keys.
@@ -106,7 +107,7 @@ func (b *byKey) paused(i *queue.Item) *engine.Disposition {
 	if !ok {
 		return nil
 	}
-	return b.park(i, engine.PauseLane(key), time.Time{})
+	return b.park(i, engine.PauseLane(key))
 }
 
 // behind returns how to settle a delivery whose breaker is open, or that has to go behind others of its key; nil for
@@ -117,12 +118,11 @@ func (b *byKey) behind(i *queue.Item, now time.Time) *engine.Disposition {
 		if until, refuses := b.cfg.Breakers.Refuses(now, i.Limits.Breaker); refuses {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if until.Equal(b.lanes[lane]) {
-				until = time.Time{} // there is a probe
-			} else if !until.IsZero() {
+			if !until.IsZero() && !until.Equal(b.lanes[lane]) {
 				b.note(lane, until)
+				time.AfterFunc(until.Sub(now), func() { b.consumer.Free(lane, 1) })
 			}
-			return b.parkIn(i, lane, until)
+			return b.parkIn(i, lane)
 		}
 	}
 	if i.Limits != nil && i.Limits.Parked {
@@ -153,48 +153,48 @@ func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
 				delete(b.lanes, lane)
 			}
 		case i.Lane == "" && !comesAgain(i):
-			return b.parkIn(i, lane, time.Time{})
+			return b.parkIn(i, lane)
 		}
 	}
 	return nil
 }
 
-func (b *byKey) park(i *queue.Item, lane string, due time.Time) *engine.Disposition {
+func (b *byKey) park(i *queue.Item, lane string) *engine.Disposition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.parkIn(i, lane, due)
+	return b.parkIn(i, lane)
 }
 
 // parkIn is park for who holds mu.
-func (b *byKey) parkIn(i *queue.Item, lane string, due time.Time) *engine.Disposition {
+func (b *byKey) parkIn(i *queue.Item, lane string) *engine.Disposition {
 	b.note(lane, b.lanes[lane])
-	v := &engine.Disposition{Kind: engine.Hold, Lane: lane, Due: due, Progress: i.Progress}
+	v := &engine.Disposition{Kind: engine.Hold, Lane: lane, Progress: i.Progress}
 	if key := keyLane(i.Key); key != "" && key != lane && (b.cfg.Strict && !i.Exempt || !comesAgain(i)) {
 		v.Key = key // else it is put off, which holds up nothing
-		b.note(key, time.Time{})
+		b.note(key, b.lanes[key])
 	}
 	return v
 }
 
-func (b *byKey) note(lane string, probe time.Time) {
+func (b *byKey) note(lane string, timer time.Time) {
 	if b.lanes == nil {
 		b.lanes = map[string]time.Time{}
 	}
-	b.lanes[lane] = probe
+	b.lanes[lane] = timer
 }
 
-// parked is called when a delivery has been settled. If what it waits for has ended meanwhile, or there is no probe any
-// more, the first one of its lane is freed: whoever would have done that may have found none.
+// parked is called when a delivery has been settled. If what it waits for has ended meanwhile, or there is no timer for
+// it, the first one of its lane is freed: whoever would have done that may have found none.
 func (b *byKey) parked(i *queue.Item, v *engine.Disposition) {
-	if v.Lane == "" || !v.Due.IsZero() {
+	if v.Lane == "" {
 		return
 	}
 	if v.Lane == breakerLane(i) {
 		until, refuses := b.cfg.Breakers.Refuses(time.Now(), i.Limits.Breaker)
 		b.mu.Lock()
-		probed := until.IsZero() || until.Equal(b.lanes[v.Lane])
+		timed := until.IsZero() || until.Equal(b.lanes[v.Lane])
 		b.mu.Unlock()
-		if refuses && probed {
+		if refuses && timed {
 			return
 		}
 	} else if key, ok := b.pausedKey(i); ok && v.Lane == engine.PauseLane(key) {
