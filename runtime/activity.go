@@ -17,18 +17,20 @@ func (b *innerBus) activity() (now engine.Activity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.subscriptions {
-		status := s.notClosed.Load()
-		if status == nil {
-			continue
+		open, more := s.open.list()
+		for i, status := range open {
+			one := event.Breaker{
+				Subscription: s.name, Group: s.config.group, Key: status.key, State: status.State.String(), Since: status.Since.UTC(),
+				Failures: status.Failures, Deliveries: status.Samples, LastError: status.LastFailure,
+			}
+			if status.State == breaker.Open {
+				one.Until = status.Until.UTC()
+			}
+			if i == len(open)-1 {
+				one.More = more
+			}
+			now.Breakers = append(now.Breakers, one)
 		}
-		one := event.Breaker{
-			Subscription: s.name, Group: s.config.group, State: status.State.String(), Since: status.Since.UTC(),
-			Failures: status.Failures, Deliveries: status.Samples, LastError: status.LastFailure,
-		}
-		if status.State == breaker.Open {
-			one.Until = status.Until.UTC()
-		}
-		now.Breakers = append(now.Breakers, one)
 	}
 	for _, f := range b.feeds {
 		if f.scheduler != nil {

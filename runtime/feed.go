@@ -307,7 +307,7 @@ func (f *feed) start() {
 		reorders = reorders || m.reorders()
 	}
 	if !f.group {
-		config.Breaker, config.BreakerChanged = members[0].breaker, members[0].breakerChanged
+		config.Breaker, config.Breakers, config.BreakerChanged = members[0].breaker, members[0].breakers, members[0].breakerChanged
 	}
 	if members[0].batched != nil {
 		config.Batch = members[0].batchLimits
@@ -320,8 +320,9 @@ func (f *feed) start() {
 	config.LateKeys = !config.Strict && !reorders && config.Concurrency == 1
 	f.places, f.pending = config.Concurrency, 0
 	f.strict, f.switches = config.Strict, false
+	config.LimitKey = f.limitKey
 	if f.bus.limits != nil {
-		config.Limits, config.LimitKey = f.bus.limits, f.limitKey
+		config.Limits = f.bus.limits
 	}
 	config.Shared = f.shares
 	config.Ephemeral = f.fleeting != nil

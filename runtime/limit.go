@@ -102,16 +102,20 @@ func checkUses(t AnyEventType, uses []declare.LimitUse, limits map[string]declar
 		if _, known := limits[use.Limit]; !known {
 			return unknownLimit(use.Limit, limits)
 		}
-		if paths := typeOf(t).limitPaths(); use.By != "" && !slices.Contains(paths, use.By) {
-			have := "none"
-			if len(paths) > 0 {
-				have = strings.Join(paths, ", ")
-			}
-			return fmt.Errorf("limit %q by %s: %s has no function for this path (it has %s); "+
-				"name the path in the limits of the catalogue, so that busgen generates it", use.Limit, use.By, t.Name(), have)
+		if problem := pathProblem(t, use.By); problem != "" {
+			return fmt.Errorf("limit %q by %s: %s; name the path in the limits of the catalogue, so that busgen generates it", use.Limit, use.By, problem)
 		}
 	}
 	return nil
+}
+
+// pathProblem says that an event type has no function for a path by which limits or breakers are kept apart, or "".
+func pathProblem(t AnyEventType, path string) string {
+	paths := typeOf(t).limitPaths()
+	if path == "" || slices.Contains(paths, path) {
+		return ""
+	}
+	return fmt.Sprintf("%s has no function for this path (it has %s)", t.Name(), cmp.Or(strings.Join(paths, ", "), "none"))
 }
 
 // limitsProblem says why deliveries of an event type cannot have these settings, or "".

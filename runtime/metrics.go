@@ -122,7 +122,7 @@ func (m *metrics) subscriptions(all []SubscriptionStats) {
 		}
 	}
 	m.outcomes(all)
-	m.breakers(all)
+	m.breakers(all, time.Now())
 	m.batches(all)
 	m.Head("busgen_latency_seconds", "histogram", "Time from the publication of an event until it was handled.")
 	for _, s := range all {
@@ -150,11 +150,21 @@ func (m *metrics) outcomes(all []SubscriptionStats) {
 	}
 }
 
-func (m *metrics) breakers(all []SubscriptionStats) {
+func (m *metrics) breakers(all []SubscriptionStats, now time.Time) {
 	m.Head("busgen_breaker_state", "gauge", "1 for the state that the circuit breaker is in.")
 	for _, s := range all {
 		for _, state := range []string{"closed", "half-open", "open"} {
 			m.Gauge("busgen_breaker_state", bit(s.Breaker.State == state), append(labelsOf(s), "state", state)...)
+		}
+	}
+	m.Head("busgen_breaker_keys_open", "gauge", "Keys whose circuit breaker is open or half-open.")
+	for _, s := range all {
+		m.Gauge("busgen_breaker_keys_open", float64(len(s.OpenBreakers)+s.MoreBreakers), labelsOf(s)...)
+	}
+	m.Head("busgen_breaker_open_seconds", "gauge", "For how long the circuit breaker of a key is not closed; the 20 longest of a subscription.")
+	for _, s := range all {
+		for _, one := range s.OpenBreakers {
+			m.Gauge("busgen_breaker_open_seconds", max(now.Sub(one.Since), 0).Seconds(), append(labelsOf(s), "key", one.Key)...)
 		}
 	}
 }

@@ -132,8 +132,8 @@ func publishedInfo(r *engine.Record) observe.PublishedInfo {
 }
 
 // breakerChanged tells of a breaker that opens, tries or closes.
-func (o *observers) breakerChanged(s *innerSubscription, old, now breaker.Status) {
-	later(o, toBreaker, observe.BreakerInfo{Subscription: s.name, Group: s.config.group, Ephemeral: s.config.ephemeral, Old: old, New: now})
+func (o *observers) breakerChanged(s *innerSubscription, key string, old, now breaker.Status) {
+	later(o, toBreaker, observe.BreakerInfo{Subscription: s.name, Group: s.config.group, Key: key, Ephemeral: s.config.ephemeral, Old: old, New: now})
 }
 
 // pausesChanged is called by the log with what is paused now.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -36,6 +37,45 @@ func (b *innerBus) pauseSubscriptionBecause(ctx context.Context, name, reason st
 
 // thisProcess returns the actor of pauses that the program makes.
 func thisProcess() string { return fmt.Sprintf("process %d", os.Getpid()) }
+
+// PauseKey is [Bus.PauseSubscriptionBecause] for the deliveries that have a key: by their partition key, or by the field of
+// one of their limits or of their circuit breaker. They are parked, and others overtake them. A subscription of the program
+// without any key is refused.
+func (b *Bus) PauseKey(ctx context.Context, name, key, reason string) error {
+	return busOf(b).pauseKey(ctx, name, key, reason)
+}
+
+func (b *innerBus) pauseKey(ctx context.Context, name, key, reason string) error {
+	defer b.keep()
+	if key == "" {
+		return fmt.Errorf("pause a key of subscription %q: the key is empty", name)
+	}
+	b.mu.Lock()
+	f := b.feedNamed(name)
+	b.mu.Unlock()
+	if f != nil && !f.hasKeys() {
+		return fmt.Errorf("subscription %q has no keys: give its events a partition_by, or it a limit or a breaker by a field", name)
+	}
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Key: key, Actor: thisProcess(), Reason: reason}))
+}
+
+// ResumeKey undoes [Bus.PauseKey]. It returns nil for a key that is not paused.
+func (b *Bus) ResumeKey(ctx context.Context, name, key string) error {
+	return busOf(b).unpause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Key: key})
+}
+
+// hasKeys tells whether deliveries of the feed can have keys.
+func (f *feed) hasKeys() bool {
+	for _, m := range *f.members.Load() {
+		for eventType, settings := range m.inForce.Load().types {
+			if t := f.bus.catalogue.Lookup(eventType); t != nil && typeOf(t).partitioned() || settings.Breaker.By != "" ||
+				slices.ContainsFunc(settings.Limits, func(u declare.LimitUse) bool { return u.By != "" }) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // ResumeSubscription undoes [Bus.PauseSubscription]. It returns nil for a
 // subscription that is not paused.
@@ -102,7 +142,7 @@ func publicPause(p engine.Pause) event.Pause {
 	if p.Kind == engine.PauseType {
 		return event.Pause{Types: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 	}
-	return event.Pause{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+	return event.Pause{Subscription: p.Target, Key: p.Key, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 }
 
 // pausing tells the running feeds which pauses are in force. Its lock is never held
@@ -140,10 +180,14 @@ func (p *pausing) forget(f *feed) {
 func (p *pausing) tell(f *feed) {
 	all := false
 	var types []glob.Pattern
+	var keys []string
 	besides := map[string]bool{} // by another name
 	for _, one := range p.paused {
 		if one.Kind == engine.PauseSubscription {
-			all = all || one.Target == f.name
+			if one.Target == f.name && one.Key != "" {
+				keys = append(keys, one.Key)
+			}
+			all = all || one.Target == f.name && one.Key == ""
 		} else if pattern, err := glob.Parse(one.Target); err == nil {
 			types = append(types, pattern)
 			for also := range strings.FieldsSeq(one.Besides) {
@@ -153,7 +197,7 @@ func (p *pausing) tell(f *feed) {
 	}
 	if len(types) == 0 {
 		f.paused.Store(all)
-		f.scheduler.SetPaused(all, nil)
+		f.scheduler.SetPaused(all, nil, keys)
 		return
 	}
 	held := func(eventType string) bool {
@@ -162,5 +206,5 @@ func (p *pausing) tell(f *feed) {
 	// If nothing is left to deliver, the events may as well wait in the log.
 	all = all || !slices.ContainsFunc(f.types(), func(eventType string) bool { return !held(eventType) })
 	f.paused.Store(all)
-	f.scheduler.SetPaused(all, held)
+	f.scheduler.SetPaused(all, held, keys)
 }

@@ -56,8 +56,13 @@ type SubscriptionStats struct {
 	Limited int `json:"limited,omitempty"`
 	// Stalls is how many times it, or its group, had something to handle, a free worker and no reason to wait, and
 	// began nothing until the bus looked again, after 5 seconds. That is a fault of busgen: it is 0.
-	Stalls  int64                 `json:"stalls,omitempty"`
+	Stalls int64 `json:"stalls,omitempty"`
+	// Breaker is its circuit breaker. If it has one for each key, it is the one that opened first of those that are not closed.
 	Breaker observe.BreakerStatus `json:"breaker"`
+	// OpenBreakers are those of keys that are not closed, the one that opened first first, 20 at most. MoreBreakers is how many
+	// there are besides.
+	OpenBreakers []observe.BreakerStatus `json:"open_breakers,omitempty"`
+	MoreBreakers int                     `json:"more_breakers,omitempty"`
 	observe.Counts
 	Rates observe.Rates `json:"rates"`
 	// Latency is the time from the publication of an event (its due time, if it
@@ -102,14 +107,34 @@ func (s *innerSubscription) stats(now time.Time) SubscriptionStats {
 	} else {
 		limited, stalls = s.feed.scheduler.Limited(), s.feed.scheduler.Stalls()
 	}
+	status := breakerStatus(s.breaker.Status(now))
+	keys, more := s.openKeys()
+	if len(keys) > 0 {
+		status = keys[0]
+	}
 	return SubscriptionStats{
+		OpenBreakers: keys, MoreBreakers: more,
 		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(),
 		Saturated: s.feed.saturated.Load(),
 		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Limited: limited, Stalls: stalls, Batches: s.batchStats(),
-		Breaker: breakerStatus(s.breaker.Status(now)), Counts: counts, Rates: counts.Rates(),
+		Breaker: status, Counts: counts, Rates: counts.Rates(),
 		Latency: observe.HistogramOf(&s.counts.latency), Handler: observe.HistogramOf(&s.counts.handler), Settings: s.settings(),
 	}
+}
+
+// openKeys returns the breakers of keys that are not closed, and how many there are besides.
+func (s *innerSubscription) openKeys() (keys []observe.BreakerStatus, more int) {
+	if s.inForce.Load().breaker.By == "" {
+		return nil, 0
+	}
+	open, more := s.open.list()
+	for _, one := range open {
+		status := breakerStatus(one.Status)
+		status.Key = one.key
+		keys = append(keys, status)
+	}
+	return keys, more
 }
 
 func breakerStatus(s breaker.Status) observe.BreakerStatus {

@@ -44,7 +44,8 @@ type innerSubscription struct {
 	batches   batchCounts
 	handler   *dispatch.Handler
 	breaker   *breaker.Breaker
-	notClosed atomic.Pointer[breaker.Status] // nil while it is closed
+	breakers  *breaker.Set // by key; off unless the settings say by which field, and then breaker is
+	open      openBreakers
 	feed      *feed
 	inForce   atomic.Pointer[inForce]
 	tuned     int // how often the bus had been tuned when they were resolved
@@ -315,7 +316,8 @@ func (s *innerSubscription) prepare(handle func(a *dispatch.Attempt) error, comm
 	}
 	s.tuned = b.tuned
 	s.breaker = breaker.New(settings.breaker)
-	s.breaker.Notify(s.breakerChanged)
+	s.breaker.Notify(func(old, now breaker.Status) { s.breakerChanged("", old, now) })
+	s.breakers = breaker.NewSet(settings.breaker)
 	s.put(settings)
 	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s), Commits: commits}
 	s.handler.Observed = b.observers.any()

@@ -59,14 +59,16 @@ func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 			}
 		}
 		if s.dead {
-			settings.Limits, settings.StrictOrder = nil, false // they are for its events
+			settings.Limits, settings.StrictOrder, settings.Breaker.By = nil, false, "" // they are for its events
 		}
-		settings = settings.With(s.config.own)
+		if settings = settings.With(s.config.own); s.config.ephemeral {
+			settings.Breaker.By = "" // what waits would wait in memory
+		}
 		settings.Concurrency = max(settings.Concurrency, 1)
 		if err := settings.Validate(); err != nil {
 			return nil, s.refuse(fmt.Sprintf("its settings for %s: %v", t.Name(), err))
 		}
-		if problem := s.limitsProblem(t, settings.Limits); problem != "" {
+		if problem := cmp.Or(s.limitsProblem(t, settings.Limits), s.breakerProblem(t, settings.Breaker)); problem != "" {
 			return nil, s.refuse(problem)
 		}
 		if f.concurrency == 0 || settings.Concurrency < f.concurrency {
@@ -94,6 +96,9 @@ func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 	}
 	if len(f.types) > 1 {
 		f.only = ""
+	}
+	for _, compiled := range f.compile {
+		compiled.BreakerBy = f.breaker.By
 	}
 	if len(f.types) > 0 {
 		return f, nil
@@ -171,7 +176,10 @@ func (s *innerSubscription) settingsOf(eventType string) *dispatch.Settings {
 // put makes new settings apply.
 func (s *innerSubscription) put(f *inForce) {
 	s.inForce.Store(f)
-	s.breaker.Tune(f.breaker)
+	one, each := f.breaker, f.breaker
+	one.Off, each.Off = one.Off || one.By != "", each.Off || each.By == ""
+	s.breaker.Tune(one)
+	s.breakers.Tune(each)
 }
 
 // Tuning replaces the settings that generated code has from the catalogue: those

@@ -197,6 +197,7 @@ func breakerOptions(b catalog.Breaker) []jen.Code {
 	add(b.MinSamples.Written(), "MinSamples", jen.Lit(b.MinSamples.V))
 	add(b.Window.Written(), "Window", duration(b.Window.V))
 	add(b.OpenFor.Written(), "OpenFor", duration(b.OpenFor.V))
+	add(b.By.Written(), "By", jen.Lit(b.By.V))
 	return opts
 }
 

@@ -88,12 +88,16 @@ func (b Breaker) list() []Setting {
 	if b.Off.V {
 		return []Setting{{"breaker", Off, b.Off.Pos}}
 	}
-	return []Setting{
+	list := []Setting{
 		{"breaker.threshold", b.Threshold.V, b.Threshold.Pos},
 		{"breaker.min_samples", b.MinSamples.V, b.MinSamples.Pos},
 		{"breaker.window", Short(b.Window.V), b.Window.Pos},
 		{"breaker.open_for", Short(b.OpenFor.V), b.OpenFor.Pos},
 	}
+	if b.By.Written() { // else there is one breaker for all
+		list = append(list, Setting{"breaker.by", b.By.V, b.By.Pos})
+	}
+	return list
 }
 
 // list returns the settings that differ for the errors of the class.

@@ -47,6 +47,7 @@ func (b Breaker) with(over Breaker) Breaker {
 	replace(&b.MinSamples, over.MinSamples)
 	replace(&b.Window, over.Window)
 	replace(&b.OpenFor, over.OpenFor)
+	replace(&b.By, over.By)
 	return b
 }
 

@@ -75,6 +75,7 @@ type Breaker struct {
 	MinSamples Value[int]
 	Window     Value[time.Duration]
 	OpenFor    Value[time.Duration]
+	By         Value[string] // the path of a field of the payload: each value has a breaker; not written for one breaker for all
 }
 
 // Policy returns b in the form the runtime decides with.
@@ -85,6 +86,7 @@ func (b Breaker) Policy() breaker.Policy {
 		MinSamples: b.MinSamples.V,
 		Window:     b.Window.V,
 		OpenFor:    b.OpenFor.V,
+		By:         b.By.V,
 	}
 }
 
@@ -102,6 +104,7 @@ func (b Breaker) Options() []breaker.Option {
 	add(b.MinSamples.Written(), breaker.MinSamples(b.MinSamples.V))
 	add(b.Window.Written(), breaker.Window(b.Window.V))
 	add(b.OpenFor.Written(), breaker.OpenFor(b.OpenFor.V))
+	add(b.By.Written(), breaker.By(b.By.V))
 	return opts
 }
 

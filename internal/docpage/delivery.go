@@ -83,8 +83,12 @@ func facts(s catalog.Settings) []fact {
 	if s.Breaker.Off.V {
 		add("Breaker", "none")
 	} else {
-		add("Breaker", fmt.Sprintf("opens for %s when more than %s of at least %d events within %s have failed",
-			catalog.Short(s.Breaker.OpenFor.V), percent(s.Breaker.Threshold.V), s.Breaker.MinSamples.V, catalog.Short(s.Breaker.Window.V)))
+		text := fmt.Sprintf("opens for %s when more than %s of at least %d events within %s have failed",
+			catalog.Short(s.Breaker.OpenFor.V), percent(s.Breaker.Threshold.V), s.Breaker.MinSamples.V, catalog.Short(s.Breaker.Window.V))
+		if s.Breaker.By.Written() {
+			text += ", for each " + s.Breaker.By.V
+		}
+		add("Breaker", text)
 	}
 	if s.FailureThrottle.V > 0 {
 		add("Failure throttle", fmt.Sprintf("one handler at a time after %d failures in a row", s.FailureThrottle.V))

@@ -9,7 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// inLimits renames a field, given by its key, in the paths by which limits count.
+// inLimits renames a field, given by its key, in the paths by which limits and breakers count.
 func (e *editor) inLimits(c *catalog.Catalogue, key *yaml.Node, to string) {
 	at := diag.Position{File: e.home[key].name, Line: key.Line, Column: key.Column}
 	done := map[diag.Position]bool{}
@@ -25,10 +25,14 @@ func (e *editor) inLimits(c *catalog.Catalogue, key *yaml.Node, to string) {
 			paths[k.Path] = strings.Join(segments, ".")
 		}
 		note := func(s catalog.Settings) {
+			by := []catalog.Value[string]{s.Breaker.By}
 			for _, use := range s.Limits.V {
-				if now, ok := paths[use.By.V]; ok && now != use.By.V && !done[use.By.Pos] {
-					done[use.By.Pos] = true
-					e.scalar(e.scalarAt(use.By), use.By.V, now)
+				by = append(by, use.By)
+			}
+			for _, one := range by {
+				if now, ok := paths[one.V]; ok && now != one.V && !done[one.Pos] {
+					done[one.Pos] = true
+					e.scalar(e.scalarAt(one), one.V, now)
 				}
 			}
 		}

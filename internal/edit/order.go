@@ -12,7 +12,7 @@ type context struct {
 // The contexts of the language.
 var (
 	retryKeys    = &context{keys: []string{"max_attempts", "max_retries", "backoff", "base_delay", "multiplier", "max_delay", "jitter"}}
-	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for"}}
+	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for", "by"}}
 	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
 	batchKeys    = &context{keys: []string{"size", "wait"}}
 	limitKeys    = &context{keys: []string{"doc", "go_name", "at_once", "rate", "burst", "hold", "wait", "lax"}}

@@ -214,7 +214,7 @@ func schedules(list []*catalog.Schedule) (all []object) {
 
 func reference(to string) object { return object{{"$ref", to}} }
 
-// settings returns the settings in force by key, such as retry.max_attempts. Limits are by names in JSON.
+// settings returns the settings in force by key, such as retry.max_attempts. Limits and breakers are by names in JSON.
 func settings(e *catalog.Event, s catalog.Settings) object {
 	all := object{}
 	for _, setting := range s.List() {
@@ -223,23 +223,34 @@ func settings(e *catalog.Event, s catalog.Settings) object {
 	if len(s.Limits.V) > 0 {
 		var uses []string
 		for _, use := range s.Limits.V {
-			uses = append(uses, use.Limit.Name.V+byInJSON(e, use))
+			uses = append(uses, useInJSON(e, use))
 		}
 		all.set("limits", uses)
+	}
+	if b := s.Breaker; b.By.Written() && !b.Off.V {
+		all.set("breaker.by", inJSON(e, b.By.V))
 	}
 	return all
 }
 
-// byInJSON returns " by customer.email" with names in JSON, or nothing for a limit without a key.
-func byInJSON(e *catalog.Event, use *catalog.LimitUse) string {
+// useInJSON returns mail by customer.email with names in JSON, or bank.
+func useInJSON(e *catalog.Event, use *catalog.LimitUse) string {
+	if !use.By.Written() {
+		return use.Limit.Name.V
+	}
+	return use.Limit.Name.V + " by " + inJSON(e, use.By.V)
+}
+
+// inJSON returns the path of a key with names in JSON.
+func inJSON(e *catalog.Event, path string) string {
 	for _, key := range e.LimitKeys {
-		if use.By.Written() && key.Path == use.By.V {
+		if key.Path == path {
 			var names []string
 			for _, f := range key.Fields {
 				names = append(names, f.Name.V)
 			}
-			return " by " + strings.Join(names, ".")
+			return strings.Join(names, ".")
 		}
 	}
-	return ""
+	return path
 }

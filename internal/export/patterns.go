@@ -20,9 +20,12 @@ func patternSubscriptions(c *catalog.Catalogue) object {
 		if uses := s.Settings.Limits.V; len(uses) > 0 {
 			var texts []string
 			for _, use := range uses {
-				texts = append(texts, use.Limit.Name.V+byInJSON(s.Events[0], use))
+				texts = append(texts, useInJSON(s.Events[0], use))
 			}
 			settings.set("limits", texts)
+		}
+		if b := s.Settings.Breaker; b.By.Written() && !b.Off.V {
+			settings.set("breaker.by", inJSON(s.Events[0], b.By.V))
 		}
 		if len(settings) > 0 {
 			one.set("settings", settings)

@@ -42,8 +42,10 @@
 // is set. Readings of several goroutines may arrive out of order. When a clock is
 // set back, no time passes, but the breaker does not stay open longer for it.
 //
+// A [Set] is a breaker for each key. Keys that do well cost no memory.
+//
 // Read policy.go for the thresholds, options.go for changing single ones,
 // breaker.go for the transitions, permit.go for permits that end late or twice,
 // failures.go for work that has failed before, and window.go for the sliding
-// window of outcomes.
+// window of outcomes, and set.go for breakers by key.
 package breaker

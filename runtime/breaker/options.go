@@ -19,6 +19,7 @@ const (
 	minSamples
 	window
 	openFor
+	by
 )
 
 // Off turns the breaker off: it never opens.
@@ -40,6 +41,10 @@ func Window(d time.Duration) Option { return Option{window, Policy{Window: d}} }
 // OpenFor sets how long the breaker stays open before it allows one probe.
 func OpenFor(d time.Duration) Option { return Option{openFor, Policy{OpenFor: d}} }
 
+// By makes a breaker for each value of a field of the payload, by its path, such as customer_id. An empty path makes one
+// for all.
+func By(path string) Option { return Option{by, Policy{By: path}} }
+
 // With returns a copy of p with opts applied in order; p is not changed.
 func (p Policy) With(opts ...Option) Policy {
 	for _, opt := range opts {
@@ -60,5 +65,7 @@ func (o Option) apply(p *Policy) {
 		p.Window = o.value.Window
 	case openFor:
 		p.OpenFor = o.value.OpenFor
+	case by:
+		p.By = o.value.By
 	}
 }

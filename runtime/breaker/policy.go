@@ -22,6 +22,9 @@ type Policy struct {
 	// OpenFor is how long the breaker stays open before it allows one probe.
 	// 1ms to 24h.
 	OpenFor time.Duration
+	// By is the path of a field of payloads: each value of it has a breaker of its own, see [Set]. Empty for one breaker
+	// for all. A [Breaker] does not use it.
+	By string
 }
 
 // Default returns the policy of a subscription that sets nothing: the breaker opens

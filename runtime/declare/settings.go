@@ -227,13 +227,14 @@ type breakerJSON struct {
 	MinSamples int     `json:"min_samples"`
 	Window     string  `json:"window"`
 	OpenFor    string  `json:"open_for"`
+	By         string  `json:"by,omitempty"`
 }
 
 func breakerJSONOf(p breaker.Policy) *breakerJSON {
 	if p.Off {
 		return nil
 	}
-	return &breakerJSON{p.Threshold, p.MinSamples, p.Window.String(), p.OpenFor.String()}
+	return &breakerJSON{p.Threshold, p.MinSamples, p.Window.String(), p.OpenFor.String(), p.By}
 }
 
 type errorRuleJSON struct {

@@ -10,13 +10,20 @@ import (
 type Breaker struct {
 	Subscription string    `json:"subscription"`         // in a group the member
 	Group        string    `json:"group,omitempty"`      // empty outside of groups
+	Key          string    `json:"key,omitempty"`        // of a subscription with breakers by a field: the value
 	State        string    `json:"state"`                // open or half-open
 	Since        time.Time `json:"since"`                // when it opened; UTC
 	Until        time.Time `json:"until,omitzero"`       // when an open one tries the next event; UTC, zero for a half-open one
 	Failures     int       `json:"failures"`             // of the deliveries, when it opened or opened again
 	Deliveries   int       `json:"deliveries"`           // that counted then
 	LastError    string    `json:"last_error,omitempty"` // why the last of them failed
+	// More is how many breakers of other keys of the subscription are not closed and not listed, because they opened later.
+	// The last one that is listed says so.
+	More int `json:"more,omitempty"`
 }
+
+// MaxBreakers is how many breakers of a subscription with breakers by a field are shown: those that opened first.
+const MaxBreakers = 20
 
 // The kinds of a [Lane].
 const (

@@ -9,6 +9,7 @@ import (
 // set.
 type Pause struct {
 	Subscription string
+	Key          string // of the deliveries of the subscription; empty for all of them
 	Types        string
 	Since        time.Time // UTC
 	Actor        string    // who made it: user@host, or a process that did it by itself

@@ -193,6 +193,7 @@ type SubscriptionRates struct {
 // PauseState is a pause that is in force. One of Subscription and Types is set.
 type PauseState struct {
 	Subscription string    `json:"subscription,omitempty"`
+	Key          string    `json:"key,omitempty"`   // of the deliveries of the subscription; empty for all of them
 	Types        string    `json:"types,omitempty"` // a glob
 	Since        time.Time `json:"since"`           // UTC
 	Actor        string    `json:"actor,omitempty"` // who made it; empty if an older busgen did

@@ -45,7 +45,14 @@ const (
 // and is a *[event.NotFoundError] if the breaker is not open. A process that does not answer
 // within three seconds is an error too; the request is then taken back. Nothing is left
 // that could be done later.
+//
+// If the subscription has a breaker for each key, all of them are closed.
 func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
+	return f.CloseBreakerOf(ctx, subscription, "")
+}
+
+// CloseBreakerOf is [File.CloseBreaker] for the breaker of one key.
+func (f *File) CloseBreakerOf(ctx context.Context, subscription, key string) error {
 	activity, owner, err := f.log.Activity(ctx)
 	if err != nil {
 		return err
@@ -53,14 +60,22 @@ func (f *File) CloseBreaker(ctx context.Context, subscription string) error {
 	if !owner.Alive {
 		return fmt.Errorf("%w: circuit breakers live in the memory of the process that dispatches, and are closed when it starts", ErrNobodyDispatches)
 	}
-	var open []string
+	var open, keys []string
+	listed := true // all that are open are
 	for _, b := range activity.Breakers {
+		if b.Subscription == subscription {
+			keys = append(keys, b.Key)
+			listed = listed && b.More == 0
+		}
 		open = append(open, b.Subscription)
 	}
-	if !slices.Contains(open, subscription) {
-		return &event.NotFoundError{Thing: "open circuit breaker of", Name: subscription, Known: open}
+	if len(keys) == 0 {
+		return &event.NotFoundError{Thing: "open circuit breaker of", Name: subscription, Known: slices.Compact(open)}
 	}
-	request, err := f.log.RequestBreaker(ctx, subscription)
+	if key != "" && listed && !slices.Contains(keys, key) {
+		return &event.NotFoundError{Thing: "open circuit breaker of " + subscription + " for key", Name: key, Known: keys}
+	}
+	request, err := f.log.RequestBreaker(ctx, subscription, key)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,20 @@ func (f *File) ResumeSubscription(ctx context.Context, name string) error {
 	return f.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name})
 }
 
+// PauseKey is [File.PauseSubscription] for the deliveries that have a key: by their partition key, or by the field of one of
+// their limits or of their circuit breaker. Others overtake them.
+func (f *File) PauseKey(ctx context.Context, name, key, reason string) error {
+	if key == "" {
+		return fmt.Errorf("pause a key of subscription %q: the key is empty", name)
+	}
+	return f.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Key: key, Reason: reason})
+}
+
+// ResumeKey ends a pause of a key, and makes what it held due now. Without one the error is a *[event.NotFoundError].
+func (f *File) ResumeKey(ctx context.Context, name, key string) error {
+	return f.log.Resume(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Key: key})
+}
+
 // PauseTypes stops the deliveries of the events that a glob matches, to all
 // subscriptions, until [File.ResumeTypes] with the same glob. Events of other types
 // overtake them. If several pauses cover a type, it is held until the last one has ended.

@@ -171,6 +171,7 @@ type BatchInfo struct {
 type BreakerInfo struct {
 	Subscription string // in a group the member
 	Group        string // empty outside of groups
+	Key          string // of a subscription with a breaker for each key; empty for others
 	Ephemeral    bool   // the subscription was made with runtime.Ephemeral
 	Old, New     breaker.Status
 }

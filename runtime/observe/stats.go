@@ -31,6 +31,7 @@ type TypeStats struct {
 
 // BreakerStatus is the state of a circuit breaker.
 type BreakerStatus struct {
+	Key      string    `json:"key,omitempty"`  // of a subscription with a breaker for each key: the value
 	State    string    `json:"state"`          // closed, open or half-open
 	Since    time.Time `json:"since,omitzero"` // when it opened, if it is not closed; UTC
 	Until    time.Time `json:"until,omitzero"` // when an open one tries the next event; UTC

@@ -2,6 +2,7 @@ package busprom
 
 import (
 	"math"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,6 +52,8 @@ var (
 	paused        = metric("busgen_paused", "1 if nothing is delivered because of a pause.", "subscription", "group")
 	breakerOpen   = metric("busgen_breaker_open", "1 if the circuit breaker is open or half-open.", "subscription", "group")
 	breakerState  = metric("busgen_breaker_state", "1 for the state that the circuit breaker is in.", "subscription", "group", "state")
+	keysOpen      = metric("busgen_breaker_keys_open", "Keys whose circuit breaker is open or half-open.", "subscription", "group")
+	keyOpen       = metric("busgen_breaker_open_seconds", "For how long the circuit breaker of a key is not closed; the 20 longest of a subscription.", "subscription", "group", "key")
 	concurrency   = metric("busgen_concurrency", "Handlers that may run at once.", "subscription", "group")
 	limited       = metric("busgen_limited", "Deliveries in memory that wait for a limit.", "subscription", "group")
 	saturated     = metric("busgen_saturated", "1 if the handlers are busy all the time and the backlog grows.", "subscription", "group")
@@ -141,6 +144,10 @@ func collectState(s *sink, one runtime.SubscriptionStats) {
 	s.gauge(breakerOpen, bit(one.Breaker.State != "closed"), one.Name, one.Group)
 	for _, state := range []string{"closed", "half-open", "open"} {
 		s.gauge(breakerState, bit(one.Breaker.State == state), one.Name, one.Group, state)
+	}
+	s.gauge(keysOpen, float64(len(one.OpenBreakers)+one.MoreBreakers), one.Name, one.Group)
+	for _, b := range one.OpenBreakers {
+		s.gauge(keyOpen, max(time.Since(b.Since), 0).Seconds(), one.Name, one.Group, b.Key)
 	}
 	s.gauge(concurrency, float64(one.Concurrency), one.Name, one.Group)
 	s.gauge(limited, float64(one.Limited), one.Name, one.Group)

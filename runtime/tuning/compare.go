@@ -191,12 +191,15 @@ func inGroup(name string) string {
 	return "is in group " + name
 }
 
-// tuned returns the settings of the file, and reports them if they are new. The limits stay those of the program if
-// it does not have those of the file, or no code for what they count by.
+// tuned returns the settings of the file, and reports them if they are new. The limits, and the field of the
+// breaker, stay those of the program if it does not have those of the file, or no code for what they count by.
 func (c *comparison) tuned(what, name string, built declare.Settings, inFile catalog.Settings, keys map[string]bool) declare.Settings {
 	settings := settingsOf(inFile)
 	if !c.knowsLimits(what, inFile.Limits.V, keys) {
 		settings.Limits = built.Limits
+	}
+	if !c.knowsBreaker(what, inFile.Breaker, keys) {
+		settings.Breaker.By = built.Breaker.By
 	}
 	if !reflect.DeepEqual(settings, built) {
 		c.report.Tuned = append(c.report.Tuned, name)

@@ -69,13 +69,14 @@ func builtIn(built, file declare.Limit) string {
 	return ""
 }
 
-// keysOf returns the paths by which limits of an event type can count: generated code has those that it uses.
+// keysOf returns the paths by which limits and breakers of an event type can count: generated code has those that it uses.
 func keysOf(built *runtime.Catalogue, t runtime.AnyEventType) map[string]bool {
 	keys := map[string]bool{}
 	note := func(s declare.Settings) {
 		for _, use := range s.Limits {
 			keys[use.By] = true
 		}
+		keys[s.Breaker.By] = true
 	}
 	note(t.Settings())
 	for _, s := range t.Subscriptions() {
@@ -87,6 +88,15 @@ func keysOf(built *runtime.Catalogue, t runtime.AnyEventType) map[string]bool {
 		}
 	}
 	return keys
+}
+
+// knowsBreaker tells whether the program can follow the breaker in the file.
+func (c *comparison) knowsBreaker(what string, b catalog.Breaker, keys map[string]bool) bool {
+	if b.Off.V || !b.By.Written() || keys[b.By.V] {
+		return true
+	}
+	c.needsBuild(b.By.Pos, "the breaker of %s is by %s", what, b.By.V)
+	return false
 }
 
 // knowsLimits tells whether the program can follow the uses of limits in the file.

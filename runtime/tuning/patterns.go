@@ -47,8 +47,15 @@ func (c *comparison) patterns(built *runtime.Catalogue, file *catalog.Catalogue)
 func (c *comparison) pattern(built *runtime.Catalogue, s declare.PatternSubscription, inFile *catalog.PatternSubscription) {
 	own, types := overrideOf(inFile.Settings), typesOf(built, s)
 	for _, t := range types {
-		if !c.knowsLimits("subscription "+s.Name+" for "+t.Name(), inFile.Settings.Limits.V, keysOf(built, t)) {
+		what, keys := "subscription "+s.Name+" for "+t.Name(), keysOf(built, t)
+		limits, breaker := c.knowsLimits(what, inFile.Settings.Limits.V, keys), c.knowsBreaker(what, inFile.Settings.Breaker, keys)
+		if !limits {
 			own.Limits = s.Own.Limits
+		}
+		if !breaker {
+			own.Breaker = s.Own.Breaker
+		}
+		if !limits || !breaker {
 			break
 		}
 	}

@@ -71,13 +71,15 @@ func subscriptionNames(ctx context.Context, file *inspect.File) (names []string,
 }
 
 func newSubscriptionsPause(on cli.Engines) *cobra.Command {
-	var types, reason string
+	var types, key, reason string
 	cmd := onFile(on, &cobra.Command{
-		Use:   "pause FILE (NAME | --type GLOB)",
+		Use:   "pause FILE (NAME [--key KEY] | --type GLOB)",
 		Short: "Hold back a subscription, or events of some types",
 		Long: `Pause stops deliveries until "busgen subscriptions resume". With a name it stops
 one subscription. With --type it stops the events that match a glob, for every
-subscription; other events go on.
+subscription; other events go on. With --key it stops the events of a
+subscription that have this value in the field of their partition_by, or in that
+of a limit or a breaker; others go on.
 
 Nothing is lost and nothing counts as an attempt: paused deliveries wait.
 Running handlers are not interrupted. A running program notices the pause within
@@ -88,6 +90,7 @@ Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
 there is no such subscription.`,
 		Example: `  busgen subscriptions pause shop.db charge-card
   busgen subscriptions pause shop.db charge-card --reason "the provider is down"
+  busgen subscriptions pause shop.db deliver-hook --key acme
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
 		if types != "" {
@@ -95,41 +98,54 @@ there is no such subscription.`,
 				return "", unknownIsNo(err)
 			}
 		}
-		return c.steer(types, "paused",
+		return c.steer(types, key, "paused",
 			func(f *inspect.File, ctx context.Context, name string) error {
+				if key != "" {
+					return f.PauseKey(ctx, name, key, reason)
+				}
 				return f.PauseSubscription(ctx, name, reason)
 			},
 			func(f *inspect.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, reason) })
 	}})
+	cmd.Flags().StringVar(&key, "key", "", "only what has this `value` as a key")
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, in a few `words`; busgen status shows it")
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
 	return cmd
 }
 
 func newSubscriptionsResume(on cli.Engines) *cobra.Command {
-	var types string
+	var types, key string
 	cmd := onFile(on, &cobra.Command{
-		Use:   "resume FILE (NAME | --type GLOB)",
+		Use:   "resume FILE (NAME [--key KEY] | --type GLOB)",
 		Short: "End a pause",
 		Long: `Resume ends a pause, and makes the paused deliveries due at once. Name a pause
-of types by the glob it was made with. A type that several pauses match is held
+of types by the glob it was made with, and one of a key with --key. A type that several pauses match is held
 until the last of them ends.
 
 Exit status: 0 it is resumed, 2 trouble, 3 there is no such pause.`,
 		Example: `  busgen subscriptions resume shop.db charge-card
   busgen subscriptions resume shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
-		return c.steer(types, "resumed", (*inspect.File).ResumeSubscription, (*inspect.File).ResumeTypes)
+		return c.steer(types, key, "resumed", func(f *inspect.File, ctx context.Context, name string) error {
+			if key != "" {
+				return f.ResumeKey(ctx, name, key)
+			}
+			return f.ResumeSubscription(ctx, name)
+		}, (*inspect.File).ResumeTypes)
 	}})
+	cmd.Flags().StringVar(&key, "key", "", "the pause of this `value`")
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
 	return cmd
 }
 
 // steer pauses or resumes a subscription or types.
-func (c *call) steer(types, done string,
+func (c *call) steer(types, key, done string,
 	subscription, globbed func(*inspect.File, context.Context, string) error) (string, error) {
 	if (len(c.args) == 0) == (types == "") {
 		return "", errors.New("name a subscription, or event types with --type, and not both")
+	}
+	if types != "" && key != "" {
+		return "", errors.New("a key is that of a subscription: name it, without --type")
 	}
 	what, do, target := "events of type %s are %s\n", globbed, types
 	if types == "" {
@@ -139,9 +155,9 @@ func (c *call) steer(types, done string,
 		return "", err
 	}
 	if c.json {
-		return cli.Document(map[string]string{done: target})
+		return cli.Document(withKey(map[string]string{done: target}, key))
 	}
-	return fmt.Sprintf(what, terminal.Clean(target), done), nil
+	return fmt.Sprintf(what, terminal.Clean(ofKey(target, key)), done), nil
 }
 
 func newSubscriptionsRemove(on cli.Engines) *cobra.Command {

@@ -62,7 +62,7 @@ func (c *call) andLine(text, verb string) string {
 func (c *call) pauseLines(pauses []event.PauseState) string {
 	var b strings.Builder
 	for _, p := range pauses {
-		what := "subscription " + p.Subscription
+		what := "subscription " + ofKey(p.Subscription, p.Key)
 		if p.Types != "" {
 			what = "events of type " + p.Types
 		}

@@ -49,13 +49,25 @@ func breakerNotes(s catalog.Settings) []string {
 	opens := fmt.Sprintf("The circuit breaker opens for %s when more than %.4g%% of ", catalog.Short(b.OpenFor.V), b.Threshold.V*100)
 	window := catalog.Short(b.Window.V)
 	if opensAlone(s) {
+		whose := "no event of the subscription is handled"
+		if b.By.Written() {
+			whose = "no event with this " + b.By.V + " is handled by the subscription"
+		}
 		return []string{
-			opens + fmt.Sprintf("the events within %s have failed, be it a single one.", window),
-			"While it is open no event of the subscription is handled; retries wait, too.",
+			opens + fmt.Sprintf("the events %swithin %s have failed, be it a single one.", oneKey(b), window),
+			"While it is open " + whose + "; retries wait, too.",
 		}
 	}
 	return []string{
-		opens + fmt.Sprintf("at least %d events within %s have failed.", b.MinSamples.V, window),
+		opens + fmt.Sprintf("at least %d events %swithin %s have failed.", b.MinSamples.V, oneKey(b), window),
 		"Each event counts once, by its latest attempt: one that fails alone does not open it.",
 	}
+}
+
+// oneKey says which events have a breaker in common; empty for all.
+func oneKey(b catalog.Breaker) string {
+	if !b.By.Written() {
+		return ""
+	}
+	return "of one " + b.By.V + " "
 }

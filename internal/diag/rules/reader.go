@@ -44,6 +44,7 @@ var (
 	CloudEvents   = reader("cloudevents", "The source of CloudEvents is a URI reference, the prefix of their types has no blanks, and their dataschema is an absolute URI.")
 	Header        = reader("header", "A header has one built-in type, no name that the bus itself uses, and events of schedules do not require it.")
 	Limit         = reader("limit", "A limit has at_once or a rate. Settings name limits that are declared, and fields that can be keys.")
+	Breaker       = reader("breaker", "The breakers of a subscription in no group can be by a field that can be a key, and may be shown.")
 	Example       = reader("example", "Examples are valid payloads. An event needs one if busgen cannot generate one.")
 	Union         = reader("union", "The variants of a union are different structs, and no field has the name of the discriminator.")
 	Default       = reader("default", "Only scalar fields have defaults, and they are valid values.")

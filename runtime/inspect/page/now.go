@@ -53,20 +53,20 @@ func fillNow(q *request) (any, error) {
 		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s)})
 	}
 	for _, b := range status.Breakers {
-		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription), closeBreaker(status.Path, b.Subscription)})
+		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
 	}
 	for _, p := range status.Pauses {
-		n.Pauses = append(n.Pauses, pauseRow{p, cut(p.Reason, "pause", "subscription", p.Subscription, "types", p.Types), resumeTypes(status.Path, p)})
+		n.Pauses = append(n.Pauses, pauseRow{p, cut(p.Reason, "pause", "subscription", p.Subscription, "key", p.Key, "types", p.Types), resumeTypes(status.Path, p)})
 	}
 	return n, nil
 }
 
 // breakerText is the last error of a circuit breaker.
 func breakerText(q *request) (string, error) {
-	name := q.FormValue("subscription")
+	name, key := q.FormValue("subscription"), q.FormValue("key")
 	breakers, err := q.file().Breakers(q.Context())
 	for _, b := range breakers {
-		if b.Subscription == name {
+		if b.Subscription == name && b.Key == key {
 			return b.LastError, nil
 		}
 	}
@@ -78,10 +78,10 @@ func breakerText(q *request) (string, error) {
 
 // pauseText is the reason of a pause.
 func pauseText(q *request) (string, error) {
-	subscription, types := q.FormValue("subscription"), q.FormValue("types")
+	subscription, key, types := q.FormValue("subscription"), q.FormValue("key"), q.FormValue("types")
 	status, err := q.file().Status(q.Context())
 	for _, p := range status.Pauses {
-		if p.Subscription == subscription && p.Types == types {
+		if p.Subscription == subscription && p.Key == key && p.Types == types {
 			return p.Reason, nil
 		}
 	}

@@ -13,7 +13,7 @@ func pauseOrResume(target string, s event.SubscriptionState) button {
 	b := button{
 		Action: "pause", Label: "Pause", Of: s.Name,
 		Fields: []field{sealedField("subscription", s.Name)},
-		Ask:    []ask{{"reason", "Reason"}},
+		Ask:    []ask{{"reason", "Reason"}, {"only", "Only this key (empty: all)"}},
 		CLI:    commandline.Of("subscriptions pause", nil, target, s.Name),
 	}
 	if s.Paused {
@@ -29,10 +29,16 @@ func pauseAction(q *request, as *inspect.File) (done, next string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if err := as.PauseSubscription(q.Context(), name, q.PostForm.Get("reason")); err != nil {
+	key, reason := q.PostForm.Get("only"), q.PostForm.Get("reason")
+	if key == "" {
+		err = as.PauseSubscription(q.Context(), name, reason)
+	} else {
+		err = as.PauseKey(q.Context(), name, key, reason)
+	}
+	if err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("Subscription %s is paused.", name), q.back(), nil
+	return fmt.Sprintf("Subscription %s is paused.", ofKey(name, key)), q.back(), nil
 }
 
 // resumeAction ends the pause of a subscription.
@@ -41,10 +47,19 @@ func resumeAction(q *request, as *inspect.File) (done, next string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if err := as.ResumeSubscription(q.Context(), name); err != nil {
+	key, err := opened(q.PostForm.Get("key"))
+	if err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("Subscription %s is resumed.", name), q.back(), nil
+	if key == "" {
+		err = as.ResumeSubscription(q.Context(), name)
+	} else {
+		err = as.ResumeKey(q.Context(), name, key)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("Subscription %s is resumed.", ofKey(name, key)), q.back(), nil
 }
 
 // back is the page that a form is on: the first one, or that of the subscriptions.

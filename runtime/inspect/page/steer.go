@@ -16,8 +16,15 @@ func pauseTypes(target string) button {
 	}
 }
 
-// resumeTypes is the button of a pause of types, or nil for one of a subscription.
+// resumeTypes is the button of a pause of types or of a key, or nil for one of a subscription.
 func resumeTypes(target string, p event.PauseState) *button {
+	if p.Key != "" {
+		return &button{
+			Action: "resume", Label: "Resume", Of: ofKey(p.Subscription, p.Key),
+			Fields: []field{sealedField("subscription", p.Subscription), sealedField("key", p.Key)},
+			CLI:    commandline.Of("subscriptions resume", keyFlag(p.Key), target, p.Subscription),
+		}
+	}
 	if p.Types == "" {
 		return nil
 	}
@@ -28,11 +35,28 @@ func resumeTypes(target string, p event.PauseState) *button {
 }
 
 // closeBreaker is the button of a circuit breaker.
-func closeBreaker(target, subscription string) button {
+func closeBreaker(target, subscription, key string) button {
 	return button{
-		Action: "close-breaker", Label: "Close", Of: subscription, Fields: []field{sealedField("subscription", subscription)},
-		CLI: commandline.Of("breakers close", nil, target, subscription),
+		Action: "close-breaker", Label: "Close", Of: ofKey(subscription, key),
+		Fields: []field{sealedField("subscription", subscription), sealedField("key", key)},
+		CLI:    commandline.Of("breakers close", keyFlag(key), target, subscription),
 	}
+}
+
+// keyFlag returns the arguments that name a key.
+func keyFlag(key string) []string {
+	if key == "" {
+		return nil
+	}
+	return []string{"--key", key}
+}
+
+// ofKey names a subscription, or its deliveries with a key.
+func ofKey(subscription, key string) string {
+	if key == "" {
+		return subscription
+	}
+	return subscription + " for key " + key
 }
 
 func resumeTypesAction(q *request, as *inspect.File) (done, next string, err error) {
@@ -51,8 +75,12 @@ func closeBreakerAction(q *request, as *inspect.File) (done, next string, err er
 	if err != nil {
 		return "", "", err
 	}
-	if err := as.CloseBreaker(q.Context(), name); err != nil {
+	key, err := opened(q.PostForm.Get("key"))
+	if err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("The circuit breaker of %s is closed.", name), "", nil
+	if err := as.CloseBreakerOf(q.Context(), name, key); err != nil {
+		return "", "", err
+	}
+	return fmt.Sprintf("The circuit breaker of %s is closed.", ofKey(name, key)), "", nil
 }

@@ -30,7 +30,7 @@ func BenchmarkADelivery(b *testing.B) {
 	logger := slog.New(slog.DiscardHandler)
 	s := dispatch.New(&endless{left: b.N}, dispatch.Config{
 		Name: "bench", Concurrency: 1, Handlers: func(string) []*dispatch.Handler { return handlers },
-		Settings: func(string) *dispatch.Settings { return settings }, Breaker: closed, BreakerChanged: func(_, _ breaker.Status) {},
+		Settings: func(string) *dispatch.Settings { return settings }, Breaker: closed, BreakerChanged: func(string, breaker.Status, breaker.Status) {},
 		Key: func(*engine.Delivery) (string, error) { return "", nil }, LateKeys: true,
 		Alone: &dispatch.Alone{Logger: logger}, Waits: &dispatch.Waits{}, Interrupts: new(atomic.Bool), Logger: logger, Reuse: true,
 	})

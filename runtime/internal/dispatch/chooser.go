@@ -128,9 +128,15 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			c.limits.tried = true
 			return nil, nil, false
 		}
+		if c.gate.byKey.pausing() && c.intake.lacksKeys() {
+			c.limits.putBack(i)
+			c.intake.takeBack()
+			return nil, nil, false
+		}
 		settings := c.cfg.Settings(i.Type).with(i.Own())
 		if v := c.gate.dismissal(&i, settings); v != nil {
 			c.settler.settle(&i, *v)
+			c.gate.byKey.parked(&i, v)
 			continue
 		}
 		if until := c.loops(i); !until.IsZero() {
@@ -145,17 +151,27 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			return nil, nil, false
 		}
 		now := w.now()
-		if c.cfg.Limits != nil {
-			if c.intake.outdated(i, settings.Limits) && !c.intake.relimit(&i, settings.Limits) {
+		if c.cfg.Limits != nil || settings.BreakerBy != "" {
+			if c.intake.outdated(i, settings) && !c.intake.relimit(&i, settings) {
 				*asks = c.intake.asks
 				return nil, nil, false
 			}
-			if !c.limits.ask(&i, settings, now) {
-				continue
-			}
+		}
+		if v := c.gate.byKey.behind(&i, now); v != nil {
+			c.settler.settle(&i, *v)
+			c.gate.byKey.parked(&i, v)
+			continue
+		}
+		if c.cfg.Limits != nil && !c.limits.ask(&i, settings, now) {
+			continue
 		}
 		var permit breaker.Permit
-		if b := c.cfg.Breaker; b != nil {
+		if settings.BreakerBy != "" {
+			if permit, ok = c.gate.byKey.acquire(&i, now); !ok {
+				c.limits.putBack(i) // it is parked, the next time
+				continue
+			}
+		} else if b := c.cfg.Breaker; b != nil {
 			if permit, ok = b.Acquire(now, i.Seq); !ok {
 				c.limits.putBack(i)
 				return nil, reopening(b, now), false

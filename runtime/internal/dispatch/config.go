@@ -37,7 +37,10 @@ type Config struct {
 	// Breaker stops the subscription while it is open. A group has none; its
 	// members have.
 	Breaker        *breaker.Breaker
-	BreakerChanged func(old, now breaker.Status)
+	BreakerChanged func(key string, old, now breaker.Status)
+
+	// Breakers has a breaker for each key, for deliveries whose settings have a BreakerBy. Nil for a group.
+	Breakers *breaker.Set
 
 	// Key returns the partition key of a delivery, or "" for none. Without it
 	// deliveries have no order among each other but that of the log, which
@@ -75,7 +78,7 @@ type Config struct {
 	Ephemeral bool
 
 	// Limits are shared by the subscriptions of a bus, too. LimitKey returns the key of a
-	// delivery for a limit, by the path of a field. It runs code of the program, as Key does.
+	// delivery for a limit or a breaker, by the path of a field. It runs code of the program, as Key does.
 	// Nil for none.
 	Limits   *limit.Set
 	LimitKey func(d *engine.Delivery, by string) (string, error)
@@ -117,6 +120,7 @@ type Settings struct {
 	Priority        queue.Priority
 	Errors          []ErrorRule
 	Limits          []queue.LimitUse
+	BreakerBy       string // path of the field whose value is the key of the breaker; empty for one breaker for all
 }
 
 // ErrorRule says what errors that match mean.

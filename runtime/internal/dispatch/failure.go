@@ -166,7 +166,7 @@ func (a *Attempt) fail(f failure) {
 	if a.run.Limits.TooLate() { // the handler was not called
 		a.withdraw()
 	} else {
-		a.permit.Failure(now, fmt.Sprint(a.shown(f.text)))
+		a.failPermit(now, fmt.Sprint(a.shown(f.text)))
 		a.run.site.gate.noteFailure()
 	}
 	due, reason := a.next(f, now)

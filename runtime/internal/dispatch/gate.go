@@ -19,10 +19,11 @@ type gate struct {
 	*core
 	paused atomic.Bool
 	held   atomic.Pointer[func(eventType string) bool] // nil if no type is paused
-	newer  map[string]int                              // by type: up to which version the log has been told; under the turn
-	holds  atomic.Int64                                // how often a delivery was held for its version
-	active atomic.Int32                                // deliveries that have passed and are not settled
-	streak atomic.Int32                                // failures in a row
+	byKey  *byKey
+	newer  map[string]int // by type: up to which version the log has been told; under the turn
+	holds  atomic.Int64   // how often a delivery was held for its version
+	active atomic.Int32   // deliveries that have passed and are not settled
+	streak atomic.Int32   // failures in a row
 }
 
 // setPaused stops the subscription or lets it go on; held tells what types are paused.
@@ -127,7 +128,7 @@ func (g *gate) dismissal(i *queue.Item, settings *Settings) *engine.Disposition 
 	if settings.newer(i.Delivery) && !g.cfg.Ephemeral {
 		return g.holdNewer(i, settings)
 	}
-	return nil
+	return g.byKey.paused(i)
 }
 
 // holdNewer is dismissal for an event of a version that the program does not know.

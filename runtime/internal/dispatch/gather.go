@@ -133,6 +133,11 @@ func (g *gatherer) gather(asks *bool) (b *Batch, reopens <-chan time.Time) {
 		g.PutBack()
 		return nil, nil
 	}
+	if g.gate.byKey.pausing() && g.intake.lacksKeys() {
+		g.PutBack()
+		g.intake.takeBack()
+		return nil, nil
+	}
 	probes := false
 	if b := g.cfg.Breaker; b != nil {
 		status := b.Status(now)
@@ -223,6 +228,7 @@ func (g *gatherer) dismiss(i queue.Item) bool {
 	}
 	g.queue.Enter(&i)
 	g.settler.settle(&i, *v)
+	g.gate.byKey.parked(&i, v)
 	return true
 }
 

@@ -27,7 +27,7 @@ func plainScheduler(from engine.Consumer, concurrency int, reuse bool, count dis
 	logger := slog.New(slog.DiscardHandler)
 	return dispatch.New(from, dispatch.Config{
 		Name: "plain", Concurrency: concurrency, Handlers: func(string) []*dispatch.Handler { return handlers },
-		Settings: func(string) *dispatch.Settings { return settings }, Breaker: closed, BreakerChanged: func(_, _ breaker.Status) {},
+		Settings: func(string) *dispatch.Settings { return settings }, Breaker: closed, BreakerChanged: func(string, breaker.Status, breaker.Status) {},
 		Key: func(*engine.Delivery) (string, error) { return "", nil }, LateKeys: concurrency == 1,
 		Alone: &dispatch.Alone{Logger: logger}, Waits: &dispatch.Waits{}, Interrupts: new(atomic.Bool), Logger: logger, Reuse: reuse,
 	})

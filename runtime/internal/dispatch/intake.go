@@ -154,7 +154,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 		return true
 	}
 	if in.cfg.LateKeys && !in.keyed {
-		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) && !in.consumer.Parked() {
+		if !slices.ContainsFunc(items, queue.Item.Overtakes) && !in.limits.mayPark(items) && !in.consumer.Parked() && !in.gate.byKey.pausing() {
 			in.queue.Push(items...)
 			clear(items)
 			in.items = items

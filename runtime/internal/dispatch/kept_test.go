@@ -83,7 +83,7 @@ func TestEventsThatHoldLimitsArePolledWhenTheyAreDueOnly(t *testing.T) {
 			LimitKey:       func(d *engine.Delivery, _ string) (string, error) { return fmt.Sprint(d.Seq), nil },
 			Breaker:        breaker.New(breaker.Policy{Off: true}),
 			Notice:         func(*engine.Delivery, engine.Disposition) []engine.Record { return nil },
-			BreakerChanged: func(_, _ breaker.Status) {},
+			BreakerChanged: func(string, breaker.Status, breaker.Status) {},
 			Alone:          &dispatch.Alone{Logger: logger},
 			Waits:          &dispatch.Waits{},
 		})

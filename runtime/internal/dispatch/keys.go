@@ -53,7 +53,7 @@ func (k *keying) run() {
 	for d := k.begin(); d != nil; d = k.begin() {
 		key, err := k.intake.key(d)
 		var of *queue.Limited
-		if err == nil && k.intake.cfg.Limits != nil && !k.intake.cfg.Settings(d.Type).newer(d) {
+		if err == nil && k.intake.limits.keyed(d.Type) && !k.intake.cfg.Settings(d.Type).newer(d) {
 			k.is(limitKey)
 			of, err = k.intake.limits.usesOf(d)
 		}
@@ -223,14 +223,19 @@ func (in *intake) withoutLooping(items []queue.Item) (rest []queue.Item, ok bool
 // begun then needs the new ones: it asks for them when it is about to begin, and its keys
 // are computed once more. What is parked for the old ones goes back into the queue.
 
-// outdated tells whether a delivery has asked for others than these limits, or has no keys
-// for them.
-func (in *intake) outdated(i queue.Item, uses []queue.LimitUse) bool {
-	l := i.Limits
+// outdated tells whether a delivery has asked for others than the limits of its settings, or has no keys
+// for them or for its breaker.
+func (in *intake) outdated(i queue.Item, settings *Settings) bool {
+	l, uses := i.Limits, settings.Limits
+	if in.cfg.Limits == nil {
+		uses = nil
+	}
 	switch {
 	case in.cfg.Key == nil:
 		return false
-	case in.cfg.LateKeys && !in.keyed && len(uses) > 0:
+	case in.lacksKeys() && (len(uses) > 0 || settings.BreakerBy != ""):
+		return true
+	case settings.BreakerBy != "" && i.Failure() == nil && (l == nil || l.By != settings.BreakerBy):
 		return true
 	case l == nil || l.Uses == nil && l.Waiter == nil:
 		return keyed(uses)
@@ -241,16 +246,15 @@ func (in *intake) outdated(i queue.Item, uses []queue.LimitUse) bool {
 // relimit brings a delivery that was popped up to date. It reports false if the delivery is back in the
 // queue: the scheduler stops, all that is queued needs keys first, or the keys have to wait because suspects
 // are to be alone.
-func (in *intake) relimit(i *queue.Item, uses []queue.LimitUse) bool {
+func (in *intake) relimit(i *queue.Item, settings *Settings) bool {
 	i.Unwait()
 	i.Limits = nil
-	if in.cfg.LateKeys && !in.keyed {
+	if in.lacksKeys() {
 		in.queue.PutBack(*i)
-		in.later = append(in.queue.Reset(), in.later...)
-		in.signal()
+		in.takeBack()
 		return false
 	}
-	if !keyed(uses) || i.Failure() != nil {
+	if !in.limits.keyedBy(settings) || i.Failure() != nil {
 		return true
 	}
 	with := []queue.Item{*i}
@@ -262,12 +266,21 @@ func (in *intake) relimit(i *queue.Item, uses []queue.LimitUse) bool {
 	return true
 }
 
+// lacksKeys tells whether what is queued has no keys.
+func (in *intake) lacksKeys() bool { return in.cfg.LateKeys && !in.keyed }
+
+// takeBack empties the queue: all of it needs keys first.
+func (in *intake) takeBack() {
+	in.later = append(in.queue.Reset(), in.later...)
+	in.signal()
+}
+
 // relimitParked puts what is parked for limits that it does not need any more back into the queue.
 func (in *intake) relimitParked() {
 	if !in.limits.retuned.Load() || !in.limits.retuned.Swap(false) {
 		return
 	}
-	old := in.queue.TakeParked(func(i queue.Item) bool { return in.outdated(i, in.cfg.Settings(i.Type).Limits) })
+	old := in.queue.TakeParked(func(i queue.Item) bool { return in.outdated(i, in.cfg.Settings(i.Type)) })
 	slices.SortFunc(old, func(a, b queue.Item) int { return cmp.Compare(b.Seq, a.Seq) }) // the last one goes first to the front
 	for _, i := range old {
 		i.Unwait()

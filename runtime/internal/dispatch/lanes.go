@@ -2,8 +2,6 @@ package dispatch
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
-// A lane is what deliveries wait for one after the other: room in a limit, by its key, or a partition key. What waits in a
+// A lane is what deliveries wait for one after the other: room in a limit, by its key, a partition key, or a breaker by its
+// key (bykey.go). What waits in a
 // lane must not keep others from being read. So when the window is crowded with deliveries that wait, most of them are
 // parked in the file (see [engine.Parker]) and the log is read on. The first few of each lane stay in memory, so that a
 // lane goes on without a look into the file.
@@ -47,37 +46,24 @@ const (
 // lanes knows the lanes of deliveries. It is safe for concurrent use.
 type lanes struct{ *core }
 
-// maxLane is how long the name of a lane is at most.
-const maxLane = 200
-
-// named returns the name of a lane: of one that is long the beginning, and a hash.
-func named(kind, of string) string {
-	name := kind + " " + of
-	if len(name) <= maxLane {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:maxLane-33] + "~" + hex.EncodeToString(sum[:16])
-}
-
 // keyLane returns the lane of a partition key; empty for none, and for one that all deliveries of the subscription have.
 func (l lanes) keyLane(key string) string {
 	of := strings.TrimPrefix(key, l.cfg.Keyless)
 	if key == "" || of == "" && l.cfg.Shared != nil && l.cfg.Shared("") {
 		return ""
 	}
-	return named("key", of)
+	return engine.LaneOf("key", of)
 }
 
 // limitLane returns the lane of a limit; empty for one that keeps all deliveries of the subscription from beginning.
 func (l lanes) limitLane(u limit.Use) string {
 	switch {
 	case u.Key != "":
-		return named("limit", u.Name+" "+u.Key)
+		return engine.LaneOf("limit", u.Name+" "+u.Key)
 	case u.Name == "" || l.cfg.Shared != nil && l.cfg.Shared(u.Name):
 		return ""
 	}
-	return named("limit", u.Name)
+	return engine.LaneOf("limit", u.Name)
 }
 
 // append appends the lanes of a delivery, that of its partition key first.
@@ -85,7 +71,13 @@ func (l lanes) append(all []string, i *queue.Item) []string {
 	if lane := l.keyLane(i.Key); lane != "" {
 		all = append(all, lane)
 	}
-	if l.cfg.Limits == nil || i.Failure() != nil {
+	if i.Failure() != nil {
+		return all
+	}
+	if lane := breakerLane(i); lane != "" {
+		all = append(all, lane)
+	}
+	if l.cfg.Limits == nil {
 		return all
 	}
 	if i.Limits != nil && i.Limits.Uses != nil {

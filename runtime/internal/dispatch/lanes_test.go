@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
@@ -28,13 +27,5 @@ func TestWhatComesForTheFirstTimeIsInTheOrderOfTheLog(t *testing.T) {
 	}
 	if want := []int64{3, 9, 5, 1, 7}; !slices.Equal(got, want) {
 		t.Errorf("the order is %v, want %v: what failed keeps its place", got, want)
-	}
-}
-
-func TestTheNameOfALaneIsBoundedAndItsOwn(t *testing.T) {
-	long := strings.Repeat("x", 10_000)
-	one, other := named("limit", "mail "+long+"1"), named("limit", "mail "+long+"2")
-	if one == other || len(one) > maxLane || !strings.HasPrefix(one, "limit mail xxx") {
-		t.Errorf("%q and %q", one, other)
 	}
 }

@@ -78,24 +78,36 @@ func (lim *limits) unlisten() {
 	}
 }
 
-// keyed tells whether deliveries of an event type have keys of limits.
-func (lim *limits) keyed(eventType string) bool {
-	return lim.cfg.Limits != nil && keyed(lim.cfg.Settings(eventType).Limits)
+// keyed tells whether deliveries of an event type have keys of limits or of breakers.
+func (lim *limits) keyed(eventType string) bool { return lim.keyedBy(lim.cfg.Settings(eventType)) }
+
+func (lim *limits) keyedBy(settings *Settings) bool {
+	return settings.BreakerBy != "" || lim.cfg.Limits != nil && keyed(settings.Limits)
 }
 
 // mayPark tells whether limits can let deliveries overtake others: they have keys, or are
 // not those of all.
 func (lim *limits) mayPark(items []queue.Item) bool {
-	return lim.cfg.Limits != nil && slices.ContainsFunc(items, func(i queue.Item) bool { return len(lim.cfg.Settings(i.Type).Limits) > 0 })
+	return slices.ContainsFunc(items, func(i queue.Item) bool {
+		settings := lim.cfg.Settings(i.Type)
+		return settings.BreakerBy != "" || lim.cfg.Limits != nil && len(settings.Limits) > 0
+	})
 }
 
-// usesOf returns the limits of a delivery with their keys. It calls the program.
+// usesOf returns the limits of a delivery with their keys, and the key of its breaker. It calls the program.
 func (lim *limits) usesOf(d *engine.Delivery) (of *queue.Limited, err error) {
-	in := lim.cfg.Settings(d.Type).Limits
-	if !keyed(in) {
-		return nil, nil
+	settings := lim.cfg.Settings(d.Type)
+	of = &queue.Limited{By: settings.BreakerBy}
+	if of.By != "" {
+		if of.Breaker, err = lim.keyOf(d, of.By); err != nil {
+			return nil, err
+		}
 	}
-	of = &queue.Limited{Of: in}
+	in := settings.Limits
+	if lim.cfg.Limits == nil || !keyed(in) {
+		return of, nil
+	}
+	of.Of = in
 	for _, u := range in {
 		key := ""
 		if u.By != "" {

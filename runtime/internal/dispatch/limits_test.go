@@ -58,7 +58,7 @@ func TestARetryThatComesAtOnceStillHoldsTheLimitOfItsEvent(t *testing.T) {
 			Settings:       func(string) *dispatch.Settings { return settings },
 			Breaker:        breaker.New(breaker.Policy{Off: true}),
 			Notice:         func(*engine.Delivery, engine.Disposition) []engine.Record { return nil },
-			BreakerChanged: func(_, _ breaker.Status) {},
+			BreakerChanged: func(string, breaker.Status, breaker.Status) {},
 			Alone:          &dispatch.Alone{Logger: logger},
 			Waits:          &dispatch.Waits{},
 		})

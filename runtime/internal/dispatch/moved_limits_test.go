@@ -45,7 +45,7 @@ func limited(t *testing.T, c engine.Consumer, event bool, handle func(a *dispatc
 		Settings:       func(string) *dispatch.Settings { return settings },
 		Breaker:        breaker.New(breaker.Policy{Off: true}),
 		Notice:         func(*engine.Delivery, engine.Disposition) []engine.Record { return nil },
-		BreakerChanged: func(_, _ breaker.Status) {},
+		BreakerChanged: func(string, breaker.Status, breaker.Status) {},
 		Alone:          &dispatch.Alone{Logger: logger},
 		Waits:          &dispatch.Waits{},
 	})

@@ -173,7 +173,7 @@ func dispatchingAttempts(t *testing.T, s *source, strict bool, handle func(a *di
 		Key:            func(d *engine.Delivery) (string, error) { return d.Key, nil },
 		Breaker:        breaker.New(breaker.Policy{Off: true}),
 		Notice:         func(*engine.Delivery, engine.Disposition) []engine.Record { return nil },
-		BreakerChanged: func(_, _ breaker.Status) {},
+		BreakerChanged: func(string, breaker.Status, breaker.Status) {},
 		Alone:          &dispatch.Alone{Logger: logger},
 		Waits:          &dispatch.Waits{},
 	})

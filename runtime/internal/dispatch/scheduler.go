@@ -24,7 +24,7 @@ type Scheduler struct {
 // New returns a scheduler that does not deliver yet.
 func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	c := newCore(consumer, cfg)
-	gate, lim, watch := &gate{core: c}, &limits{core: c}, newDeadlines(&c.cfg)
+	gate, lim, watch := &gate{core: c, byKey: &byKey{core: c}}, &limits{core: c}, newDeadlines(&c.cfg)
 	settler := &settler{core: c, limits: lim}
 	crew := &crew{core: c, deadlines: watch, finished: make(chan struct{})}
 	places := &places{core: c, gate: gate, limits: lim, crew: crew}
@@ -45,7 +45,13 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	if cfg.Breaker != nil {
 		cfg.Breaker.Notify(func(old, now breaker.Status) {
 			c.signal()
-			cfg.BreakerChanged(old, now)
+			cfg.BreakerChanged("", old, now)
+		})
+	}
+	if cfg.Breakers != nil {
+		cfg.Breakers.Notify(func(key string, old, now breaker.Status) {
+			gate.byKey.changed(key, now)
+			cfg.BreakerChanged(key, old, now)
 		})
 	}
 	return s
@@ -88,9 +94,10 @@ func (s *Scheduler) work(w *worker) {
 }
 
 // SetPaused stops the subscription or lets it go on; deliveries of held types
-// are put off until the engine finds that their pause has ended. Handlers that
-// run are not interrupted.
-func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool) {
+// are put off until the engine finds that their pause has ended, and those that have one of the keys are parked.
+// Handlers that run are not interrupted.
+func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool, keys []string) {
+	s.gate.byKey.pause(keys)
 	if s.gate.setPaused(all, held); s.limits.owner != nil {
 		s.limits.owner.Pause(all)
 	}

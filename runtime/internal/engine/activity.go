@@ -22,7 +22,7 @@ type Reporter interface {
 
 // Activity describes what the dispatching process does at the moment.
 type Activity struct {
-	Breakers []event.Breaker // those that are not closed
+	Breakers []event.Breaker // those that are not closed; of a subscription with keys the first few
 	Attempts []event.Running // those that have been running for long
 	// Unhandled are the names of durable consumers with open deliveries for which the
 	// process has no handler.
@@ -50,6 +50,7 @@ func Named(lane string) (l event.Lane) {
 // BreakerRequest is an operator's wish to have a circuit breaker closed.
 type BreakerRequest struct {
 	Subscription string
+	Key          string // of the breaker; empty for all of the subscription
 	Actor        string
 	At           time.Time
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
 
 // Consumer is the engine's side of one subscription. It hands deliveries out and
 // takes their dispositions. All methods are safe for concurrent use.
@@ -25,6 +29,20 @@ type Parker interface {
 	// Free makes the next n deliveries of a lane due that are parked in it. For the empty lane it does that with one
 	// delivery of each of n lanes, the next ones each time, so that none waits for ever if what would have freed it did not.
 	Free(lane string, n int)
+}
+
+// maxLane is how long the name of a lane is at most.
+const maxLane = 200
+
+// LaneOf returns the name of a lane for a kind of thing that deliveries wait for: of one that is long the beginning, and a
+// hash.
+func LaneOf(kind, of string) string {
+	name := kind + " " + of
+	if len(name) <= maxLane {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxLane-33] + "~" + hex.EncodeToString(sum[:16])
 }
 
 // Source hands out the deliveries of a subscription.

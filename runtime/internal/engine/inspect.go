@@ -156,8 +156,8 @@ type SubscriptionSteerer interface {
 	PauseStorer
 
 	// RequestBreaker asks the dispatching process to close a circuit breaker, in place
-	// of an earlier request for it.
-	RequestBreaker(ctx context.Context, subscription string) (BreakerRequest, error)
+	// of an earlier request for it: that of a key, or with an empty key all of the subscription.
+	RequestBreaker(ctx context.Context, subscription, key string) (BreakerRequest, error)
 
 	// BreakerAnswered reports whether the process has answered. With withdraw a request that is
 	// not answered is taken back.

@@ -11,7 +11,7 @@ type PauseStorer interface {
 	// ErrUnknownConsumer for a subscription that does not exist.
 	Pause(ctx context.Context, p Pause) error
 
-	// Resume undoes Pause, and makes what was held due now. Without such a pause it
+	// Resume undoes Pause, and makes what was held due now, for a Key what is parked in its PauseLane. Without such a pause it
 	// returns a *NotFoundError.
 	Resume(ctx context.Context, p Pause) error
 }
@@ -28,6 +28,17 @@ type Pauser interface {
 	WatchPauses(ctx context.Context, f func([]Pause)) error
 }
 
+// Of returns what is paused, in words.
+func (p Pause) Of() string {
+	if p.Key == "" {
+		return p.Target
+	}
+	return p.Target + ", key " + p.Key
+}
+
+// PauseLane returns the lane of the deliveries that the pause of a key holds.
+func PauseLane(key string) string { return LaneOf("pause", key) }
+
 // PauseKind is what a pause is about.
 type PauseKind string
 
@@ -41,6 +52,9 @@ const (
 type Pause struct {
 	Kind   PauseKind
 	Target string
+	// Key of a subscription pauses only the deliveries that have it: as their partition key, or by one of their limits or
+	// their breaker. Empty for all.
+	Key    string
 	Since  time.Time // set by the log
 	Actor  string    // who made it
 	Reason string    // in words; may be empty

@@ -35,14 +35,14 @@ func (a *activity) Show(ctx context.Context, now engine.Activity, answered []eng
 			return err
 		}
 		for _, r := range answered {
-			err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+			err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND key = ? AND at = ?", r.Subscription, r.Key, r.At)
 			if err != nil {
 				return err
 			}
 			if c.Changes() == 0 {
 				continue // it was taken back
 			}
-			if err := audit(c, event.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1}); err != nil {
+			if err := audit(c, event.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1, Detail: keyDetail(r.Key)}); err != nil {
 				return err
 			}
 		}
@@ -59,8 +59,8 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 		if !b.Until.IsZero() {
 			until = b.Until
 		}
-		err := c.Exec(`INSERT INTO busgen_breakers (subscription, member_of, state, since, until, failures, deliveries, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			b.Subscription, text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError)
+		err := c.Exec(`INSERT INTO busgen_breakers (subscription, key, member_of, state, since, until, failures, deliveries, last_error, more) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			b.Subscription, b.Key, text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError, b.More)
 		if err != nil {
 			return err
 		}
@@ -129,8 +129,8 @@ func (a *activity) tellRequests(c *database.Conn) error {
 		return nil
 	}
 	var requests []engine.BreakerRequest
-	err := c.Query("SELECT subscription, actor, at FROM busgen_breaker_requests", func(s *sqlite3.Stmt) error {
-		requests = append(requests, engine.BreakerRequest{Subscription: s.ColumnText(0), Actor: s.ColumnText(1), At: database.Time(s, 2)})
+	err := c.Query("SELECT subscription, key, actor, at FROM busgen_breaker_requests", func(s *sqlite3.Stmt) error {
+		requests = append(requests, engine.BreakerRequest{Subscription: s.ColumnText(0), Key: s.ColumnText(1), Actor: s.ColumnText(2), At: database.Time(s, 3)})
 		return nil
 	})
 	if err == nil && len(requests) > 0 {
@@ -164,11 +164,12 @@ func currentActivity(c *database.Conn) (activity engine.Activity, owner event.Ow
 }
 
 func readActivity(c *database.Conn) (a engine.Activity, err error) {
-	err = c.Query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error FROM busgen_breakers ORDER BY since, subscription",
+	err = c.Query("SELECT subscription, member_of, state, since, until, failures, deliveries, last_error, key, more FROM busgen_breakers ORDER BY since, subscription, key",
 		func(s *sqlite3.Stmt) error {
 			b := event.Breaker{
 				Subscription: s.ColumnText(0), Group: s.ColumnText(1), State: s.ColumnText(2), Since: database.Time(s, 3),
 				Failures: s.ColumnInt(5), Deliveries: s.ColumnInt(6), LastError: s.ColumnText(7),
+				Key: s.ColumnText(8), More: s.ColumnInt(9),
 			}
 			if s.ColumnType(4) != sqlite3.NULL {
 				b.Until = database.Time(s, 4)
@@ -198,10 +199,10 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 }
 
 // RequestBreaker implements [engine.SubscriptionSteerer].
-func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
-	r = engine.BreakerRequest{Subscription: subscription, Actor: i.actor, At: time.Now().Truncate(time.Microsecond)}
+func (i *Inspection) RequestBreaker(ctx context.Context, subscription, key string) (r engine.BreakerRequest, err error) {
+	r = engine.BreakerRequest{Subscription: subscription, Key: key, Actor: i.actor, At: time.Now().Truncate(time.Microsecond)}
 	return r, i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
-		return c.Exec("INSERT OR REPLACE INTO busgen_breaker_requests (subscription, actor, at) VALUES (?, ?, ?)", r.Subscription, r.Actor, r.At)
+		return c.Exec("INSERT OR REPLACE INTO busgen_breaker_requests (subscription, key, actor, at) VALUES (?, ?, ?, ?)", r.Subscription, r.Key, r.Actor, r.At)
 	})
 }
 
@@ -209,14 +210,14 @@ func (i *Inspection) RequestBreaker(ctx context.Context, subscription string) (r
 func (i *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerRequest, withdraw bool) (answered bool, err error) {
 	if withdraw {
 		err = i.change(ctx, "close a circuit breaker in", func(c *database.Conn) error {
-			err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND at = ?", r.Subscription, r.At)
+			err := c.Exec("DELETE FROM busgen_breaker_requests WHERE subscription = ? AND key = ? AND at = ?", r.Subscription, r.Key, r.At)
 			answered = c.Changes() == 0
 			return err
 		})
 		return answered, err
 	}
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_breaker_requests WHERE subscription = ? AND at = ?)", r.Subscription, r.At)
+		waiting, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_breaker_requests WHERE subscription = ? AND key = ? AND at = ?)", r.Subscription, r.Key, r.At)
 		answered = err == nil && waiting == 0
 		return err
 	})

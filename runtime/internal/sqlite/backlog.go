@@ -29,7 +29,7 @@ func readLags(c *database.Conn, limit int, nameOf func(id int64, stored string) 
 	var ids, cursors []int64
 	lags = []event.SubscriptionState{}
 	err = c.Query(`
-		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM busgen_pauses p WHERE p.kind = 'subscription' AND p.target = s.name)
+		SELECT s.id, s.cursor, s.name, s.pattern, EXISTS (SELECT 1 FROM busgen_pauses p WHERE p.kind = 'subscription' AND p.target = s.name AND p.key = '')
 		FROM busgen_subscriptions s ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 		ids, cursors = append(ids, s.ColumnInt64(0)), append(cursors, s.ColumnInt64(1))
 		lags = append(lags, event.SubscriptionState{Name: nameOf(s.ColumnInt64(0), s.ColumnText(2)), Pattern: s.ColumnText(3), Paused: s.ColumnBool(4)})

@@ -18,7 +18,7 @@ import (
 var textColumns = []textColumn{
 	{"busgen_attempts", "error", "seq, subscription, n"}, {"busgen_attempts", "stack", "seq, subscription, n"}, {"busgen_attempts", "log", "seq, subscription, n"},
 	{"busgen_log", "metadata", "seq"}, {"busgen_discarded", "reason", "seq, subscription"}, {"busgen_cancelled", "reason", "seq, subscription"},
-	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target"}, {"busgen_breakers", "last_error", "subscription"},
+	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target, key"}, {"busgen_breakers", "last_error", "subscription, key"},
 	{"busgen_dedupe", "key", "type, key, seq"}, {"busgen_limits", "key", "name, key"},
 }
 

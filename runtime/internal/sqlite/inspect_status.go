@@ -99,7 +99,7 @@ func pauseStates(pauses []engine.Pause) []event.PauseState {
 	for i, p := range pauses {
 		all[i] = event.PauseState{Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 		if p.Kind == engine.PauseSubscription {
-			all[i].Subscription = p.Target
+			all[i].Subscription, all[i].Key = p.Target, p.Key
 		} else {
 			all[i].Types = p.Target
 		}

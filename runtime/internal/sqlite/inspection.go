@@ -225,10 +225,18 @@ func (i *Inspection) Resume(ctx context.Context, p engine.Pause) error {
 	})
 }
 
+// keyDetail says in the audit that an action was for a key.
+func keyDetail(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "key " + key
+}
+
 func auditPause(c *database.Conn, action string, p engine.Pause) error {
 	entry := event.AuditEntry{Actor: p.Actor, Action: action}
 	if p.Kind == engine.PauseSubscription {
-		entry.Subscription = p.Target
+		entry.Subscription, entry.Detail = p.Target, keyDetail(p.Key)
 	} else {
 		entry.Detail = "events of type " + p.Target
 	}

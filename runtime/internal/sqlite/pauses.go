@@ -176,30 +176,34 @@ func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 		}
 		p.Target = found.name
 	}
-	return c.Exec("INSERT INTO busgen_pauses (kind, target, since, actor, reason) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-		string(p.Kind), p.Target, time.Now(), text(p.Actor), text(p.Reason))
+	return c.Exec("INSERT INTO busgen_pauses (kind, target, key, since, actor, reason) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		string(p.Kind), p.Target, p.Key, time.Now(), text(p.Actor), text(p.Reason))
 }
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
 func resumeDeliveries(c *database.Conn, p engine.Pause) error {
-	missing := &event.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Target}
+	missing := &event.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Of()}
+	var known knownSubscription
 	if p.Kind == engine.PauseSubscription {
-		known, err := knownConsumer(c, p.Target)
-		if err != nil {
+		var err error
+		if known, err = knownConsumer(c, p.Target); err != nil {
 			return err
 		}
 		p.Target = cmp.Or(known.name, p.Target)
 	}
-	if err := c.Exec("DELETE FROM busgen_pauses WHERE kind = ? AND target = ?", string(p.Kind), p.Target); err != nil {
+	if err := c.Exec("DELETE FROM busgen_pauses WHERE kind = ? AND target = ? AND key = ?", string(p.Kind), p.Target, p.Key); err != nil {
 		return err
 	}
 	switch {
 	case c.Changes() == 0:
 		pauses, err := readPauses(c)
 		for _, other := range pauses {
-			missing.Known = append(missing.Known, strings.TrimSpace(string(other.Kind)+" "+other.Target))
+			missing.Known = append(missing.Known, strings.TrimSpace(string(other.Kind)+" "+other.Of()))
 		}
 		return cmp.Or(err, error(missing))
+	case p.Key != "":
+		return c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0 WHERE subscription = ? AND lane = ? AND state = 'held'",
+			time.Now(), known.id, engine.PauseLane(p.Key))
 	case p.Kind != engine.PauseType:
 		return nil
 	}
@@ -246,9 +250,9 @@ func typePaused(c *database.Conn, written string) (paused bool, err error) {
 }
 
 func readPauses(c *database.Conn) (pauses []engine.Pause, err error) {
-	err = c.Query("SELECT kind, target, since, actor, reason FROM busgen_pauses ORDER BY since, kind, target", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT kind, target, since, actor, reason, key FROM busgen_pauses ORDER BY since, kind, target, key", func(s *sqlite3.Stmt) error {
 		pauses = append(pauses, engine.Pause{
-			Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: database.Time(s, 2), Actor: s.ColumnText(3), Reason: s.ColumnText(4),
+			Kind: engine.PauseKind(s.ColumnText(0)), Target: s.ColumnText(1), Since: database.Time(s, 2), Actor: s.ColumnText(3), Reason: s.ColumnText(4), Key: s.ColumnText(5),
 		})
 		return nil
 	})

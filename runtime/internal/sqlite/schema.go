@@ -37,10 +37,26 @@ const oldestVersion = 6
 var migrations = []string{
 	// Version 7: of what is discarded, how often it was executed besides, and whether it is a suspect.
 	"ALTER TABLE busgen_discarded ADD COLUMN uncounted INTEGER; ALTER TABLE busgen_discarded ADD COLUMN suspect INTEGER",
-	// Version 8: deliveries that wait for one another.
+	// Version 8: deliveries that wait for one another; breakers and pauses by key.
 	`ALTER TABLE busgen_deliveries ADD COLUMN lane TEXT; ALTER TABLE busgen_deliveries ADD COLUMN key TEXT;
 	CREATE INDEX busgen_deliveries_lane ON busgen_deliveries (subscription, lane, seq) WHERE lane IS NOT NULL;
-	CREATE INDEX busgen_deliveries_key ON busgen_deliveries (subscription, key, seq) WHERE key IS NOT NULL`,
+	CREATE INDEX busgen_deliveries_key ON busgen_deliveries (subscription, key, seq) WHERE key IS NOT NULL;
+	ALTER TABLE busgen_pauses RENAME TO busgen_pauses_7;
+	CREATE TABLE busgen_pauses (
+		kind TEXT NOT NULL CHECK (kind IN ('subscription', 'type')), target TEXT NOT NULL, key TEXT NOT NULL DEFAULT '', since INTEGER NOT NULL,
+		actor TEXT, reason TEXT, PRIMARY KEY (kind, target, key)
+	) WITHOUT ROWID;
+	INSERT INTO busgen_pauses SELECT kind, target, '', since, actor, reason FROM busgen_pauses_7;
+	DROP TABLE busgen_pauses_7;
+	DROP TABLE busgen_breakers;
+	CREATE TABLE busgen_breakers (
+		subscription TEXT NOT NULL, key TEXT NOT NULL, member_of TEXT, state TEXT NOT NULL CHECK (state IN ('open', 'half-open')), since INTEGER NOT NULL,
+		until INTEGER, failures INTEGER NOT NULL, deliveries INTEGER NOT NULL, last_error TEXT NOT NULL, more INTEGER NOT NULL, PRIMARY KEY (subscription, key)
+	) WITHOUT ROWID;
+	DROP TABLE busgen_breaker_requests;
+	CREATE TABLE busgen_breaker_requests (
+		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
+	) WITHOUT ROWID`,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

@@ -232,10 +232,11 @@ CREATE INDEX busgen_origins_parent ON busgen_origins (parent);
 CREATE TABLE busgen_pauses (
   kind   TEXT    NOT NULL CHECK (kind IN ('subscription', 'type')),
   target TEXT    NOT NULL,
+  key    TEXT    NOT NULL DEFAULT '', -- of the deliveries of a subscription; empty for all of them
   since  INTEGER NOT NULL,
   actor  TEXT,             -- who made it: user@host, or the name of a program
   reason TEXT,             -- in words
-  PRIMARY KEY (kind, target)
+  PRIMARY KEY (kind, target, key)
 ) WITHOUT ROWID;
 
 -- What operators have done. Kept for as long as the file.
@@ -278,24 +279,29 @@ CREATE TABLE busgen_schedules (
 -- see. It clears them when it ends, and so does the next one when it starts: after a
 -- crash they are not true.
 
--- Circuit breakers that are not closed.
+-- Circuit breakers that are not closed. Of a subscription with keys the first few.
 CREATE TABLE busgen_breakers (
-  subscription TEXT    PRIMARY KEY, -- in a group the member
+  subscription TEXT    NOT NULL, -- in a group the member
+  key          TEXT    NOT NULL, -- empty for a breaker for all deliveries
   member_of    TEXT,             -- the group
   state        TEXT    NOT NULL CHECK (state IN ('open', 'half-open')),
   since        INTEGER NOT NULL, -- when it opened
   until        INTEGER,          -- of an open one: when the next event is tried
   failures     INTEGER NOT NULL,
   deliveries   INTEGER NOT NULL,
-  last_error   TEXT    NOT NULL
+  last_error   TEXT    NOT NULL,
+  more         INTEGER NOT NULL, -- how many other keys are not listed
+  PRIMARY KEY (subscription, key)
 ) WITHOUT ROWID;
 
--- Operators' requests to close one. Whoever asks waits for the answer, which is that
+-- Operators' requests to close one, or with an empty key all of a subscription. Whoever asks waits for the answer, which is that
 -- the row is gone, and takes the request back if none comes.
 CREATE TABLE busgen_breaker_requests (
-  subscription TEXT    PRIMARY KEY,
+  subscription TEXT    NOT NULL,
+  key          TEXT    NOT NULL,
   actor        TEXT    NOT NULL,
-  at           INTEGER NOT NULL
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (subscription, key)
 ) WITHOUT ROWID;
 
 -- Attempts that have been running for more than a second, and handlers that were left

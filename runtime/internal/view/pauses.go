@@ -12,7 +12,9 @@ import (
 
 // PauseAt returns where a pause is among others, or -1.
 func PauseAt(pauses []engine.Pause, p engine.Pause) int {
-	return slices.IndexFunc(pauses, func(other engine.Pause) bool { return other.Kind == p.Kind && other.Target == p.Target })
+	return slices.IndexFunc(pauses, func(other engine.Pause) bool {
+		return other.Kind == p.Kind && other.Target == p.Target && other.Key == p.Key
+	})
 }
 
 // TypePaused reports whether a type is paused, under any of its names.
@@ -42,7 +44,7 @@ func PausesHere(stored []engine.Pause, types []typenames.Row, here map[string]st
 		p.Besides = strings.Join(slices.Sorted(maps.Keys(besides)), " ")
 	}
 	slices.SortStableFunc(pauses, func(a, b engine.Pause) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Target, b.Target))
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Key, b.Key))
 	})
 	return pauses
 }

@@ -242,49 +242,79 @@ func (r *Settings) unknownLimit(at *yaml.Node, name, what string) {
 	}
 }
 
-// LimitKeys finds the fields by which limits count, when the settings are inherited: limits of the defaults and of
-// policies must fit the payload of each event that has them. A use that does not is reported once.
+// LimitKeys finds the fields by which limits and breakers count, when the settings are inherited: those of the defaults and
+// of policies must fit the payload of each event that has them. A use that does not is reported once.
 func (r *Policies) LimitKeys() {
-	faults := map[*catalog.LimitUse]*keyFault{}
-	var order []*catalog.LimitUse
+	faults := map[diag.Position]*keyFault{}
+	var order []*keyFault
 	for _, e := range r.declared.Events {
 		known := map[string]bool{}
-		note := func(s catalog.Settings) {
-			for _, use := range s.Limits.V {
-				if !use.By.Written() || known[use.By.V] {
-					continue
+		note := func(by catalog.Value[string], rule *diag.Rule, what string, group *catalog.Group) {
+			if !by.Written() {
+				return
+			}
+			fields, fault := fieldAt(e, by.V)
+			if fault == nil && rule == rules.Breaker {
+				fault = breakerFault(e, fields, group)
+			}
+			switch before := faults[by.Pos]; {
+			case fault == nil:
+				if !known[by.V] {
+					known[by.V] = true
+					e.LimitKeys = append(e.LimitKeys, &catalog.LimitKey{Path: by.V, Fields: fields})
 				}
-				fields, fault := fieldAt(e, use.By.V)
-				switch before := faults[use]; {
-				case fault == nil:
-					known[use.By.V] = true
-					e.LimitKeys = append(e.LimitKeys, &catalog.LimitKey{Path: use.By.V, Fields: fields})
-				case r.declared.BrokenPayloads[e]: // which may be why
-				case before == nil:
-					faults[use] = fault
-					order = append(order, use)
-				case before.event != e:
-					before.event = e
-					before.others++
-				}
+			case r.declared.BrokenPayloads[e]: // which may be why
+			case before == nil:
+				fault.by, fault.rule, fault.use = by, rule, what
+				faults[by.Pos] = fault
+				order = append(order, fault)
+			case before.event != e:
+				before.event = e
+				before.others++
 			}
 		}
-		note(e.Settings)
+		all := func(s catalog.Settings, group *catalog.Group) {
+			for _, use := range s.Limits.V {
+				note(use.By, rules.Limit, "limit "+use.Limit.Name.V, group)
+			}
+			if !s.Breaker.Off.V {
+				note(s.Breaker.By, rules.Breaker, "the breaker", group)
+			}
+		}
+		all(e.Settings, nil)
 		for _, s := range e.Declared() {
-			note(s.Settings)
+			all(s.Settings, s.Group)
 		}
 	}
-	for _, use := range order {
-		fault := faults[use]
+	for _, fault := range order {
 		also := ""
 		if fault.others > 0 {
 			also = fmt.Sprintf(" (and so for %d more)", fault.others)
 		}
-		f := r.Report(r.NameAt(use.By), rules.Limit, "limit %s is by %s, %s%s", use.Limit.Name.V, diag.Label(use.By.V), fault.what, also)
+		f := r.Report(r.NameAt(fault.by), fault.rule, "%s is by %s, %s%s", fault.use, diag.Label(fault.by.V), fault.what, also)
 		if f.Hint = fault.hint; fault.at != nil {
 			f.See(r.TypeAt(fault.at), "the field is here")
 		}
 	}
+}
+
+// breakerFault says why a field that can be a key cannot be that of the breakers of a subscription.
+func breakerFault(e *catalog.Event, fields []*catalog.Field, group *catalog.Group) *keyFault {
+	if group != nil {
+		return &keyFault{
+			event: e, what: "but a member of group " + diag.Label(group.Name.V) + " has one breaker",
+			hint: "write by for the subscriptions that are in no group, and not for all of the event",
+		}
+	}
+	for _, f := range fields {
+		if f.Sensitive.V || f.Personal.V {
+			return &keyFault{
+				event: e, at: f.Type, what: "but field " + diag.Label(f.Name.V) + " of event " + e.Label() + " is not to be shown",
+				hint: "choose a field that may be shown, such as an id: the status and the metrics have the keys of open breakers",
+			}
+		}
+	}
+	return nil
 }
 
 // A keyFault says why a path leads to no key.
@@ -293,6 +323,10 @@ type keyFault struct {
 	at         *catalog.TypeRef // of the field that is wrong
 	event      *catalog.Event   // the last that has the fault
 	others     int              // besides the first
+
+	by   catalog.Value[string] // the path
+	rule *diag.Rule
+	use  string // what is by the path
 }
 
 // fieldAt follows a path through required structs to a field that can be a key.

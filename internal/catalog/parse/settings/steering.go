@@ -78,7 +78,7 @@ func (r *Settings) attempts(o text.Object) catalog.Value[int] {
 }
 
 var (
-	breakerKeys   = []string{"threshold", "min_samples", "window", "open_for"}
+	breakerKeys   = []string{"threshold", "min_samples", "window", "open_for", "by"}
 	windowSpan    = text.Span{Least: breaker.LeastWindow, Most: breaker.LimitWindow}
 	openForSpan   = text.Span{Least: breaker.LeastOpenFor, Most: breaker.LimitOpenFor}
 	thresholdSpan = text.Bounds{Least: 0, Most: 1, Below: true}
@@ -107,6 +107,9 @@ func (r *Settings) breaker(settings text.Object) catalog.Breaker {
 	b.MinSamples = r.Count(o, "min_samples", 1, breaker.LimitSamples, "it counts events")
 	b.Window = r.Duration(o, "window", windowSpan)
 	b.OpenFor = r.Duration(o, "open_for", openForSpan)
+	if e, ok := o.Entries["by"]; ok {
+		b.By, _ = r.Text(e.Value, "by of "+o.What)
+	}
 	return b
 }
 

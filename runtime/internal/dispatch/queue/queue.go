@@ -478,8 +478,10 @@ func (i Item) Overtakes() bool { return i.Own() != nil && i.Own().Priority != ni
 // TriedBefore tells whether a delivery has a row for its failures, or for the crash of which it is a suspect.
 func TriedBefore(i Item) bool { return i.Failures > 0 || i.Suspect }
 
-// Limited is what a delivery has to do with limits.
+// Limited is what a delivery has to do with limits, and with breakers by key.
 type Limited struct {
+	By      string        // path of the field that Breaker is the value of; empty for a breaker without keys
+	Breaker string        // the key of the breaker
 	Uses    []limit.Use   // with keys, if some have any
 	Of      []LimitUse    // the settings that it has asked with
 	Waiter  *limit.Waiter // until it begins

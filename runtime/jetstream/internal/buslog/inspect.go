@@ -92,7 +92,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since event.Status)
 	}
 	status.Pauses = []event.PauseState{}
 	for _, p := range in.registry.Pauses {
-		one := event.PauseState{Subscription: p.Target, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
+		one := event.PauseState{Subscription: p.Target, Key: p.Key, Since: p.Since, Actor: p.Actor, Reason: p.Reason}
 		if p.Kind == engine.PauseType {
 			one.Subscription, one.Types = "", p.Target
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,6 +51,9 @@ func (in *Inspection) Resume(ctx context.Context, p engine.Pause) error {
 func (in *Inspection) noted(action string) func(engine.Pause) *stream.Msg {
 	return func(p engine.Pause) *stream.Msg {
 		entry := event.AuditEntry{Actor: in.actor, Action: action, Subscription: p.Target, Detail: p.Reason}
+		if p.Key != "" {
+			entry.Detail = strings.TrimSuffix("key "+p.Key+": "+p.Reason, ": ")
+		}
 		if p.Kind == engine.PauseType {
 			entry.Subscription, entry.Detail = "", "events of type "+p.Target
 			if p.Reason != "" {
@@ -61,11 +65,15 @@ func (in *Inspection) noted(action string) func(engine.Pause) *stream.Msg {
 }
 
 // RequestBreaker implements [engine.SubscriptionSteerer].
-func (in *Inspection) RequestBreaker(ctx context.Context, subscription string) (r engine.BreakerRequest, err error) {
+func (in *Inspection) RequestBreaker(ctx context.Context, subscription, key string) (r engine.BreakerRequest, err error) {
 	err = in.edit(ctx, func() ([]*stream.Msg, error) {
-		r = engine.BreakerRequest{Subscription: subscription, Actor: in.actor, At: time.Now().UTC()}
-		all := slices.DeleteFunc(slices.Clone(in.requests), func(other engine.BreakerRequest) bool { return other.Subscription == subscription })
-		note := in.auditMsg(event.AuditEntry{Actor: in.actor, Action: "close breaker", Subscription: subscription, Count: 1})
+		r = engine.BreakerRequest{Subscription: subscription, Key: key, Actor: in.actor, At: time.Now().UTC()}
+		all := slices.DeleteFunc(slices.Clone(in.requests), func(other engine.BreakerRequest) bool { return other.Subscription == subscription && other.Key == key })
+		entry := event.AuditEntry{Actor: in.actor, Action: "close breaker", Subscription: subscription, Count: 1}
+		if key != "" {
+			entry.Detail = "key " + key
+		}
+		note := in.auditMsg(entry)
 		return []*stream.Msg{note, in.requestsMsg(append(all, r))}, nil
 	})
 	return r, err

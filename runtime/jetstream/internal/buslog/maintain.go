@@ -173,9 +173,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 			return nil, r.unknown(name)
 		}
 		r.Subs = slices.Delete(r.Subs, at, at+1)
-		if at := r.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: name}); at >= 0 {
-			r.Pauses = slices.Delete(r.Pauses, at, at+1)
-		}
+		r.Pauses = slices.DeleteFunc(r.Pauses, func(p engine.Pause) bool { return p.Kind == engine.PauseSubscription && p.Target == name })
 		return []*stream.Msg{l.auditMsg(event.AuditEntry{
 			Actor: actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
 			Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),

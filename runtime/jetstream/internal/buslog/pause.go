@@ -45,7 +45,7 @@ func (ed *editor) Resume(ctx context.Context, p engine.Pause) error {
 }
 
 func (ed *editor) resume(ctx context.Context, p engine.Pause, note func(engine.Pause) *stream.Msg) error {
-	name := p.Target
+	name := p.Of()
 	var missing *event.NotFoundError
 	err := ed.told(ed.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) {
 		missing = nil
@@ -56,7 +56,7 @@ func (ed *editor) resume(ctx context.Context, p engine.Pause, note func(engine.P
 		if at < 0 {
 			missing = &event.NotFoundError{Thing: "pause of " + string(p.Kind), Name: name}
 			for _, other := range r.Pauses {
-				missing.Known = append(missing.Known, string(other.Kind)+" "+other.Target)
+				missing.Known = append(missing.Known, string(other.Kind)+" "+other.Of())
 			}
 			return nil, errSame
 		}
@@ -204,7 +204,7 @@ func (ed *editor) Show(ctx context.Context, a engine.Activity, answered []engine
 
 func sameRequest(r engine.BreakerRequest) func(engine.BreakerRequest) bool {
 	return func(other engine.BreakerRequest) bool {
-		return r.Subscription == other.Subscription && r.Actor == other.Actor && r.At.Equal(other.At)
+		return r.Subscription == other.Subscription && r.Key == other.Key && r.Actor == other.Actor && r.At.Equal(other.At)
 	}
 }
 

@@ -1,0 +1,232 @@
+package dispatch
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// A breaker by key opens for the deliveries of one key, and a pause can be for one key. What has to wait for that is
+// parked in a lane of the file, and nothing waits for it.
+//
+//   - The first that finds the breaker open, since it opened or opened again, starts a timer: when the breaker is tried again,
+//     the first one of the lane is freed, and is the probe. Nothing in the file is due, so a breaker that is closed by hand
+//     leaves nothing behind that goes before others and is due later.
+//   - When the breaker closes, the first few of the lane become due. From then on each that is settled frees the next one,
+//     as in any lane. If the probe fails it frees one too, which starts the next timer.
+//   - When a pause ends, all of its lane are due.
+//   - Until its lane is empty, what comes of the key goes behind what is parked, and so does what has its partition key.
+//
+// A process begins with closed breakers. What is parked then is freed by the patrol of the lanes.
+
+// freedAtOnce is how many deliveries become due when a breaker closes.
+const freedAtOnce = 32
+
+// byKey parks deliveries by their keys. It is safe for concurrent use.
+type byKey struct {
+	*core
+	keys atomic.Pointer[[]string] // that are paused; nil for none
+
+	mu    sync.Mutex
+	lanes map[string]time.Time // in which this process has parked something; for when the last timer, zero for none
+}
+
+// breakerLane returns the lane of the deliveries that wait for the same breaker; empty for a breaker without keys.
+func breakerLane(i *queue.Item) string {
+	if i.Limits == nil || i.Limits.By == "" {
+		return ""
+	}
+	return engine.LaneOf("breaker", i.Limits.Breaker)
+}
+
+func (b *byKey) keyLane(key string) string { return lanes{b.core}.keyLane(key) }
+
+// pause replaces the keys that are paused.
+func (b *byKey) pause(keys []string) {
+	var before *[]string
+	if len(keys) == 0 {
+		before = b.keys.Swap(nil)
+	} else {
+		before = b.keys.Swap(&keys)
+	}
+	if before == nil {
+		return
+	}
+	for _, key := range *before {
+		if !slices.Contains(keys, key) { // the log has freed what was written by then
+			b.consumer.Free(engine.PauseLane(key), 1<<30)
+		}
+	}
+}
+
+// pausing tells whether a key is paused.
+func (b *byKey) pausing() bool { return b.keys.Load() != nil }
+
+// pausedKey returns the first key of a delivery that is paused.
+func (b *byKey) pausedKey(i *queue.Item) (key string, ok bool) {
+	keys := b.keys.Load()
+	if keys == nil {
+		return "", false
+	}
+	for key := range b.keysOf(i) {
+		if slices.Contains(*keys, key) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// keysOf yields the keys of a delivery: its partition key, those of its limits and that of its breaker.
+func (b *byKey) keysOf(i *queue.Item) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		if key := strings.TrimPrefix(i.Key, b.cfg.Keyless); key != "" && !yield(key) {
+			return
+		}
+		if i.Limits == nil {
+			return
+		}
+		if i.Limits.Breaker != "" && !yield(i.Limits.Breaker) {
+			return
+		}
+		for _, u := range i.Limits.Uses {
+			if u.Key != "" && !yield(u.Key) {
+				return
+			}
+		}
+	}
+}
+
+// paused returns how to settle a delivery that has a paused key; nil for others.
+func (b *byKey) paused(i *queue.Item) *engine.Disposition {
+	key, ok := b.pausedKey(i)
+	if !ok {
+		return nil
+	}
+	return b.park(i, engine.PauseLane(key))
+}
+
+// behind returns how to settle a delivery whose breaker is open, or that has to go behind others of its key; nil for
+// others.
+func (b *byKey) behind(i *queue.Item, now time.Time) *engine.Disposition {
+	lane := breakerLane(i)
+	if lane != "" {
+		if until, refuses := b.cfg.Breakers.Refuses(now, i.Limits.Breaker); refuses {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if !until.IsZero() && !until.Equal(b.lanes[lane]) {
+				b.note(lane, until)
+				time.AfterFunc(until.Sub(now), func() { b.consumer.Free(lane, 1) })
+			}
+			return b.parkIn(i, lane)
+		}
+	}
+	if i.Limits != nil && i.Limits.Parked {
+		return nil // it has been looked at before it went into the line of its limit
+	}
+	return b.follow(i, lane)
+}
+
+// follow returns how to settle a delivery that has to go behind others which this process has parked; nil for others.
+func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.lanes) == 0 {
+		return nil
+	}
+	lanes := []string{b.keyLane(i.Key), breaker}
+	for key := range b.keysOf(i) {
+		lanes = append(lanes, engine.PauseLane(key))
+	}
+	for _, lane := range lanes {
+		if _, known := b.lanes[lane]; !known {
+			continue
+		}
+		at, err := b.consumer.Behind([]string{lane}, i.Seq)
+		switch {
+		case err == nil && at < 0:
+			if at, err = b.consumer.Behind([]string{lane}, math.MaxInt64); err == nil && at < 0 {
+				delete(b.lanes, lane)
+			}
+		case i.Lane == "" && !comesAgain(i):
+			return b.parkIn(i, lane)
+		}
+	}
+	return nil
+}
+
+func (b *byKey) park(i *queue.Item, lane string) *engine.Disposition {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parkIn(i, lane)
+}
+
+// parkIn is park for who holds mu.
+func (b *byKey) parkIn(i *queue.Item, lane string) *engine.Disposition {
+	b.note(lane, b.lanes[lane])
+	v := &engine.Disposition{Kind: engine.Hold, Lane: lane, Progress: i.Progress}
+	if key := b.keyLane(i.Key); key != "" && key != lane && (b.cfg.Strict && !i.Exempt || !comesAgain(i)) {
+		v.Key = key // else it is put off, which holds up nothing
+		b.note(key, b.lanes[key])
+	}
+	return v
+}
+
+func (b *byKey) note(lane string, timer time.Time) {
+	if b.lanes == nil {
+		b.lanes = map[string]time.Time{}
+	}
+	b.lanes[lane] = timer
+}
+
+// parked is called when a delivery has been settled. If what it waits for has ended meanwhile, or there is no timer for
+// it, the first one of its lane is freed: whoever would have done that may have found none.
+func (b *byKey) parked(i *queue.Item, v *engine.Disposition) {
+	if v.Lane == "" {
+		return
+	}
+	if v.Lane == breakerLane(i) {
+		until, refuses := b.cfg.Breakers.Refuses(time.Now(), i.Limits.Breaker)
+		b.mu.Lock()
+		timed := until.IsZero() || until.Equal(b.lanes[v.Lane])
+		b.mu.Unlock()
+		if refuses && timed {
+			return
+		}
+	} else if key, ok := b.pausedKey(i); ok && v.Lane == engine.PauseLane(key) {
+		return
+	}
+	b.consumer.Free(v.Lane, 1)
+}
+
+// acquire asks the breaker of a delivery for a permit.
+func (b *byKey) acquire(i *queue.Item, now time.Time) (breaker.Permit, bool) {
+	if i.Limits == nil || i.Limits.By == "" { // its key cannot be computed
+		return breaker.Permit{}, true
+	}
+	return b.cfg.Breakers.Acquire(now, i.Limits.Breaker, i.Seq)
+}
+
+// changed is told that the breaker of a key has changed.
+func (b *byKey) changed(key string, now breaker.Status) {
+	if now.State == breaker.Closed {
+		b.consumer.Free(engine.LaneOf("breaker", key), freedAtOnce)
+	}
+	b.signal()
+}
+
+// failPermit ends the permit of an attempt that has failed.
+func (a *Attempt) failPermit(now time.Time, why string) {
+	l := a.run.Limits
+	if a.permit == (breaker.Permit{}) && l != nil && l.By != "" && !a.run.site.cfg.Group {
+		a.run.site.cfg.Breakers.Failure(now, l.Breaker, a.Seq, why)
+		return
+	}
+	a.permit.Failure(now, why)
+}
