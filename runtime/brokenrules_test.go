@@ -309,7 +309,7 @@ var brokenRules = []brokenRule{
 	{"TestABusySubscriptionThatKeepsUpIsNotSaturated", "runtime/saturation.go",
 		"backlog-first.size >= max(saturatedGrowth, first.size/100) && ", ""},
 	{"TestAProbeNeverLeavesTheSubscriptionStuck", "runtime/internal/dispatch/failure.go",
-		"	a.permit.Failure(now, fmt.Sprint(a.shown(f.text)))\n", "	if f.kind != event.KindExit {\n		a.permit.Failure(now, f.text)\n	} else {\n		a.withdraw()\n	}\n"},
+		"	a.failPermit(now, fmt.Sprint(a.shown(f.text)))\n", "	if f.kind != event.KindExit {\n		a.permit.Failure(now, f.text)\n	} else {\n		a.withdraw()\n	}\n"},
 	{"TestNoStepOfTheClockMakesAnythingWaitLonger", "runtime/internal/sqlite/clock.go",
 		"err = shiftWaits(c, back)", "err = nil"},
 	{"TestAStepOfTheClockIsFollowedOnce", "runtime/internal/sqlite/clock.go",
@@ -413,7 +413,7 @@ var brokenRules = []brokenRule{
 	{"TestAReplayIsMarkedUntilItIsSettled", "runtime/internal/sqlite/inspect_replay.go",
 		"'waiting', 0, ?3, 0, ?3, 1,", "'waiting', 0, ?3, 0, ?3, 0,"},
 	{"TestTheFirstAnswerByTimeWinsAndTheLosersContextEnds", "runtime/exchange.go",
-		"!a.Lose(ErrAnswered, answeredBy(enough))", "a == nil"},
+		"!a.Lose(ask.ErrAnswered, answeredBy(enough))", "a == nil"},
 	{"TestZeroValuesAndNilAreAnswers", "runtime/exchange.go",
 		"if err == nil && !t.x.over {", "if err == nil && value != nil && !t.x.over {"},
 	{"TestALoserThatHasNotBegunIsNotCalled", "runtime/exchange.go",
@@ -421,7 +421,7 @@ var brokenRules = []brokenRule{
 	{"TestALoserThatPanicsOrOutlivesItsTimeHasNotFailed", "runtime/internal/dispatch/failure.go",
 		"if a.extra.Load().interruption.lost != \"\" {", "if false {"},
 	{"TestWhatAnEarlierAttemptOfTheWinnerHasPublishedIsHandled", "runtime/exchange.go",
-		"!a.Lose(ErrAnswered, answeredBy(enough))", "!a.Lose(ErrAnswered, answeredBy(enough)) && a == nil"},
+		"!a.Lose(ask.ErrAnswered, answeredBy(enough))", "!a.Lose(ask.ErrAnswered, answeredBy(enough)) && a == nil"},
 	{"TestAFunctionFindsTheEventsOfThoseBeforeIt", "runtime/internal/sqlite/sqlapi/session.go",
 		"return s.shared.mark(raw).reads ||", "return"},
 	{"TestEventsThatWereWrittenForAFunctionThatFailsAreStoredAllTheSame", "runtime/internal/sqlite/relay.go",
@@ -541,7 +541,7 @@ var brokenRules = []brokenRule{
 	{"TestACrashLoopMakesOneDeadLetterOfEventsThatAreTriedOnce", "runtime/internal/sqlite/claims/age.go",
 		"return age == Looping", "return false"},
 	{"TestNobodyHavingAnAnswerIsAnErrorOfItsOwn", "runtime/exchange.go",
-		"return fmt.Errorf(\"%s %s: %w\", s.typ, s.id, ErrNoAnswer)", "return &NoAnswererError{EventType: s.typ}"},
+		"return fmt.Errorf(\"%s %s: %w\", s.typ, s.id, ask.ErrNoAnswer)", "return &ask.NoAnswererError{EventType: s.typ}"},
 }
 
 var breakRules = flag.Bool("break", false, "break the rules of docs/semantics.md that are marked, and see their tests fail; takes minutes")

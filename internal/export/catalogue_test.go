@@ -60,6 +60,7 @@ var beyondASchema = []struct {
 	{rules.Dedupe, "", "what is declared elsewhere"},
 	{rules.Schedule, "", "expressions, time zones, and what is declared elsewhere"},
 	{rules.Limit, "declared|twice| is by |ten years", "what is declared elsewhere"},
+	{rules.Breaker, "", "what is declared elsewhere"},
 	{rules.OutOfRange, "^rate of .* is per ", "a duration is a text"},
 	{rules.Example, "", "values by types that are declared elsewhere"},
 	{rules.Default, "", "values by types that are declared elsewhere"},

@@ -112,8 +112,7 @@ open; no request stays in the file.
 
 Exit status: 0 it is closed, 2 trouble (the process does not answer within three
 seconds), 3 it is not open, or no process dispatches.`,
-		Example: `  busgen breakers close shop.db charge-card
-  busgen breakers close shop.db deliver-hook --key acme`,
+		Example: `  busgen breakers close shop.db charge-card`,
 	}, fileVerb{takes: arguments{least: 1, most: 1, what: "the name of a subscription", candidates: openBreakers},
 		changes: true, do: func(c *call) (string, error) {
 			return closeBreaker(c, key)

@@ -90,7 +90,7 @@ Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
 there is no such subscription.`,
 		Example: `  busgen subscriptions pause shop.db charge-card
   busgen subscriptions pause shop.db charge-card --reason "the provider is down"
-  busgen subscriptions pause shop.db deliver-hook --key acme
+  busgen subscriptions pause shop.db send-receipt --key acme
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
 		if types != "" {
@@ -119,8 +119,8 @@ func newSubscriptionsResume(on cli.Engines) *cobra.Command {
 		Use:   "resume FILE (NAME [--key KEY] | --type GLOB)",
 		Short: "End a pause",
 		Long: `Resume ends a pause, and makes the paused deliveries due at once. Name a pause
-of types by the glob it was made with, and one of a key with --key. A type that several pauses match is held
-until the last of them ends.
+of types by the glob it was made with, and one of a key with --key. A type that
+several pauses match is held until the last of them ends.
 
 Exit status: 0 it is resumed, 2 trouble, 3 there is no such pause.`,
 		Example: `  busgen subscriptions resume shop.db charge-card

@@ -349,6 +349,8 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 	"Bus.PauseSubscriptionBecause": func(ctx context.Context, b *blockedBus) error {
 		return b.PauseSubscriptionBecause(ctx, "s", "it rains")
 	},
+	"Bus.PauseKey":           func(ctx context.Context, b *blockedBus) error { return b.PauseKey(ctx, "s", "k", "it rains") },
+	"Bus.ResumeKey":          func(ctx context.Context, b *blockedBus) error { return b.ResumeKey(ctx, "s", "k") },
 	"Bus.PauseTypes":         func(ctx context.Context, b *blockedBus) error { return b.PauseTypes(ctx, "blockable") },
 	"Bus.ResumeSubscription": func(ctx context.Context, b *blockedBus) error { return b.ResumeSubscription(ctx, "s") },
 	"Bus.ResumeTypes":        func(ctx context.Context, b *blockedBus) error { return b.ResumeTypes(ctx, "blockable") },
@@ -460,9 +462,13 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, _, err := b.file.Audit(ctx, event.AuditFilter{}, event.Page{})
 		return err
 	},
-	"File.Breakers":     func(ctx context.Context, b *blockedBus) error { _, err := b.file.Breakers(ctx); return err },
-	"File.Running":      func(ctx context.Context, b *blockedBus) error { _, err := b.file.Running(ctx); return err },
-	"File.CloseBreaker": func(ctx context.Context, b *blockedBus) error { return b.file.CloseBreaker(ctx, "s") },
+	"File.Breakers":       func(ctx context.Context, b *blockedBus) error { _, err := b.file.Breakers(ctx); return err },
+	"File.Running":        func(ctx context.Context, b *blockedBus) error { _, err := b.file.Running(ctx); return err },
+	"File.Lanes":          func(ctx context.Context, b *blockedBus) error { _, err := b.file.Lanes(ctx); return err },
+	"File.CloseBreakerOf": func(ctx context.Context, b *blockedBus) error { return b.file.CloseBreakerOf(ctx, "s", "k") },
+	"File.PauseKey":       func(ctx context.Context, b *blockedBus) error { return b.file.PauseKey(ctx, "s", "k", "") },
+	"File.ResumeKey":      func(ctx context.Context, b *blockedBus) error { return b.file.ResumeKey(ctx, "s", "k") },
+	"File.CloseBreaker":   func(ctx context.Context, b *blockedBus) error { return b.file.CloseBreaker(ctx, "s") },
 	"File.Check": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.Check(ctx, func(event.Unsettled) error { return nil })
 		return err
