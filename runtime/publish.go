@@ -211,7 +211,7 @@ func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, v
 	for i := range b.records {
 		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		addTo(&b.records[i], c, i, size, bus.config.dedupeWindow)
-		b.records[i].Express = !typeOf(t).partitioned() && c.own.PriorityOver(queue.Priority(t.Priority())).Express()
+		b.records[i].Express = c.own.PriorityOver(queue.Priority(t.Priority())).Express()
 		if b.attempt != nil && c.immediately && c.due.IsZero() {
 			b.records[i].Due = now // so that its deliveries can be taken out of turn
 		}

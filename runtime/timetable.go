@@ -271,7 +271,7 @@ func (s *scheduled) record(at time.Time) (engine.Record, error) {
 	return engine.Record{
 		ID: engine.NewID(), Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
 		Key: s.key, Keyed: typeOf(s.eventType).partitioned(), CreatedAt: engine.Now(),
-		Express: !typeOf(s.eventType).partitioned() && queue.Priority(s.eventType.Priority()).Express(),
+		Express: queue.Priority(s.eventType.Priority()).Express(),
 	}, err
 }
 

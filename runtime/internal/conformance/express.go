@@ -192,7 +192,7 @@ func (env *Env) TestAnEventThatGoesAheadKeepsTheOrderOfItsKey(t *testing.T) {
 				f.Idle()
 				got := map[byte][]string{}
 				for _, one := range seen.All() {
-					if of := got[one[0]]; !slices.Contains(of, one) { // what was interrupted comes again
+					if of := got[one[0]]; len(of) == 0 || of[len(of)-1] != one { // what was interrupted comes again
 						got[one[0]] = append(of, one)
 					}
 				}

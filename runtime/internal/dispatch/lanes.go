@@ -134,18 +134,17 @@ type parking struct {
 	crowd   int64       // what it was when the window became crowded; 0 for a window that is not
 	since   time.Time   // then
 	patrol  time.Time   // when the last one was
-	timer   *time.Timer // signals when the crowd has waited for long enough
-	rounds  *time.Timer // signals when the next patrol is
+	timer   *time.Timer // signals when the next look is
 	names   []string    // memory of behind
 }
 
-// wakeAfter makes a timer signal after a while, which may be nil.
-func (p *parking) wakeAfter(timer *time.Timer, d time.Duration) *time.Timer {
-	if timer == nil {
-		return time.AfterFunc(d, p.signal)
+// wakeAfter signals after a while, if nothing does before.
+func (p *parking) wakeAfter(d time.Duration) {
+	if p.timer == nil {
+		p.timer = time.AfterFunc(d, p.signal)
+	} else {
+		p.timer.Reset(d)
 	}
-	timer.Reset(d)
-	return timer
 }
 
 // tend parks what crowds a window of a size, in which there is no room, and looks after the lanes.
@@ -165,7 +164,9 @@ func (p *parking) tend(full bool, window int) {
 	if !p.patrol.IsZero() && now.Sub(p.patrol) < patrolTime {
 		return
 	}
-	p.patrol, p.rounds = now, p.wakeAfter(p.rounds, patrolTime)
+	if p.patrol = now; p.crowd == 0 {
+		p.wakeAfter(patrolTime)
+	}
 	p.consumer.Free("", patrolled)
 }
 
@@ -174,7 +175,7 @@ func (p *parking) relieve(window int) {
 	now := time.Now()
 	if p.crowd == 0 {
 		p.crowd, p.since = p.newest, now
-		p.timer = p.wakeAfter(p.timer, crowdTime)
+		p.wakeAfter(crowdTime)
 		return
 	}
 	if now.Sub(p.since) < crowdTime {
@@ -192,6 +193,7 @@ func (p *parking) relieve(window int) {
 		p.park(one.Item, lane, due)
 	}
 	p.crowd = 0
+	p.wakeAfter(patrolTime)
 }
 
 func later(a, b time.Time) time.Time {
