@@ -134,17 +134,18 @@ type parking struct {
 	crowd   int64       // what it was when the window became crowded; 0 for a window that is not
 	since   time.Time   // then
 	patrol  time.Time   // when the last one was
-	timer   *time.Timer // signals when the next look is
+	timer   *time.Timer // signals when the crowd has waited for long enough
+	rounds  *time.Timer // signals when the next patrol is
 	names   []string    // memory of behind
 }
 
-// wakeAfter signals after a while, if nothing does before.
-func (p *parking) wakeAfter(d time.Duration) {
-	if p.timer == nil {
-		p.timer = time.AfterFunc(d, p.signal)
-	} else {
-		p.timer.Reset(d)
+// wakeAfter makes a timer signal after a while, which may be nil.
+func (p *parking) wakeAfter(timer *time.Timer, d time.Duration) *time.Timer {
+	if timer == nil {
+		return time.AfterFunc(d, p.signal)
 	}
+	timer.Reset(d)
+	return timer
 }
 
 // tend parks what crowds a window of a size, in which there is no room, and looks after the lanes.
@@ -164,9 +165,7 @@ func (p *parking) tend(full bool, window int) {
 	if !p.patrol.IsZero() && now.Sub(p.patrol) < patrolTime {
 		return
 	}
-	if p.patrol = now; p.crowd == 0 {
-		p.wakeAfter(patrolTime)
-	}
+	p.patrol, p.rounds = now, p.wakeAfter(p.rounds, patrolTime)
 	p.consumer.Free("", patrolled)
 }
 
@@ -175,7 +174,7 @@ func (p *parking) relieve(window int) {
 	now := time.Now()
 	if p.crowd == 0 {
 		p.crowd, p.since = p.newest, now
-		p.wakeAfter(crowdTime)
+		p.timer = p.wakeAfter(p.timer, crowdTime)
 		return
 	}
 	if now.Sub(p.since) < crowdTime {
@@ -193,7 +192,6 @@ func (p *parking) relieve(window int) {
 		p.park(one.Item, lane, due)
 	}
 	p.crowd = 0
-	p.wakeAfter(patrolTime)
 }
 
 func later(a, b time.Time) time.Time {

@@ -111,7 +111,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		}
 		for range 2 {
 			synctest.Wait() // what opening has left to the writer is written
-			_, _, err := c.Poll(nil, 200, 64)
+			_, _, err := c.Poll(nil, 200, engine.InPlace)
 			must(t, err)
 		}
 		synctest.Wait()
@@ -119,7 +119,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		events := 0
 		go func() {
 			for range 3 {
-				polled, _, err := c.Poll(nil, 200, 64)
+				polled, _, err := c.Poll(nil, 200, engine.InPlace)
 				must(t, err)
 				events += len(polled)
 			}
