@@ -19,8 +19,7 @@ type Payload interface {
 // Priority orders the deliveries that wait in one subscription: one of a high
 // priority overtakes the others that wait there, except earlier ones of its own
 // partition key. A waiting delivery is overtaken at most eight times in a row, so
-// that low ones are not starved. Critical and high ones overtake a backlog of any length, unless
-// the subscription has partition keys or a strict order; others only what is in memory.
+// that low ones are not starved.
 type Priority int
 
 // The priorities. PriorityNormal is the default.

@@ -105,18 +105,6 @@ func (f *feed) with(s *innerSubscription) joining {
 	return joining{f, members, f.spec(members)}
 }
 
-// partitioned tells whether members are for event types with partition keys.
-func partitioned(c *Catalogue, members []*innerSubscription) bool {
-	return slices.ContainsFunc(members, func(m *innerSubscription) bool {
-		for eventType := range m.inForce.Load().types {
-			if t := c.Lookup(eventType); t != nil && typeOf(t).partitioned() {
-				return true
-			}
-		}
-		return false
-	})
-}
-
 // take makes s a member, with the consumer that the log has made. The caller holds the bus's mu.
 func (j *joining) take(s *innerSubscription, consumer engine.Consumer) {
 	f, b := j.feed, j.feed.bus
@@ -326,7 +314,6 @@ func (f *feed) start() {
 	}
 	config.Shared = f.shares
 	config.Ephemeral = f.fleeting != nil
-	config.Express = !config.Ephemeral && !config.Strict && !partitioned(f.bus.catalogue, members)
 	config.Reuse = !f.group && f.fleeting == nil && config.Limits == nil && members[0].passesOn()
 	f.scheduler = dispatch.New(f.consumer, config)
 	if !config.Ephemeral {

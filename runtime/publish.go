@@ -14,7 +14,6 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -211,7 +210,6 @@ func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, v
 	for i := range b.records {
 		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
 		addTo(&b.records[i], c, i, size, bus.config.dedupeWindow)
-		b.records[i].Express = c.own.PriorityOver(queue.Priority(t.Priority())).Express()
 		if b.attempt != nil && c.immediately && c.due.IsZero() {
 			b.records[i].Due = now // so that its deliveries can be taken out of turn
 		}

@@ -244,7 +244,7 @@ func (c *polledConsumer) run(handle func(*engine.Delivery) engine.Disposition) {
 func (c *polledConsumer) poll(handle func(*engine.Delivery) engine.Disposition) (more bool) {
 	t, began := c.log.t, time.Now()
 	t.Helper()
-	polled, more, err := c.Poll(nil, c.limit, engine.InPlace)
+	polled, more, err := c.Poll(nil, c.limit)
 	Must(t, err)
 	if len(polled) > c.limit {
 		t.Fatalf("limit %d: %d deliveries were polled", c.limit, len(polled))

@@ -53,7 +53,7 @@ type endless struct {
 
 func (c *endless) Notify(wake func(), _ func() bool) { wake() }
 
-func (c *endless) Poll(dst []*engine.Delivery, limit, _ int) (_ []*engine.Delivery, more bool, err error) {
+func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	for ; limit > 0 && c.left > 0; limit-- {
 		d := &c.all[c.at%len(c.all)]
 		if c.at++; d.Record == nil {

@@ -55,9 +55,6 @@ type Config struct {
 	// Keyless is the key of deliveries whose own cannot be computed.
 	Keyless string
 
-	// Express says that deliveries of express events may come ahead of the log: there are no keys, and no order.
-	Express bool
-
 	// Strict holds back the later deliveries of a key while one waits for its
 	// retry. It needs a Key, and a Keyless, that is never empty.
 	Strict bool

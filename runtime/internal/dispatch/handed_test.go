@@ -63,7 +63,7 @@ func (c *fresh) Parked() bool { return false }
 
 func (c *fresh) Prepare(*engine.Delivery) {}
 
-func (c *fresh) Poll(dst []*engine.Delivery, limit, _ int) (_ []*engine.Delivery, more bool, err error) {
+func (c *fresh) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ; limit > 0 && c.left > 0; limit-- {

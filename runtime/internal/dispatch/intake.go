@@ -30,7 +30,6 @@ type intake struct {
 	ready   bool         // the queue knows what it has to hold
 	window  int          // how many deliveries it holds in memory at most
 	more    bool         // there may be more to poll, and nobody wakes the worker for that
-	express bool         // there may be express deliveries to poll
 	failing bool         // the last poll returned an error
 	again   time.Time    // when to poll after that
 	moves   int          // how many polls in a row have returned ErrMoved
@@ -94,7 +93,7 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 		}
 	}
 	in.parking.tend(in.more && !in.hasRoom(), in.window)
-	if !extra && !in.wantsExpress() && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && !in.hasRoom()) {
+	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && !in.hasRoom()) {
 		return nil, asked // nearly always
 	}
 	polled, more, due, err := in.poll(extra)
@@ -222,34 +221,19 @@ func (in *intake) pause(err error) <-chan time.Time {
 }
 
 // woken notes that there may be something to poll.
-func (in *intake) woken() { in.more, in.express, in.blocked.changed = true, in.cfg.Express, true }
+func (in *intake) woken() { in.more, in.blocked.changed = true, true }
 
 // room returns for how many deliveries there is room in the window, if that is enough to
-// poll more. While many express deliveries come first, little else leaves the window: then less is enough, or a retry
-// would wait for that.
+// poll more.
 func (in *intake) room() (room int, enough bool) {
 	room = in.window - in.queue.Len()
-	return room, room >= in.window/2 || in.express && room >= max(in.window/16, 1)
+	return room, room >= in.window/2
 }
 
 func (in *intake) hasRoom() bool {
 	_, enough := in.room()
 	return enough
 }
-
-// expressRoom returns for how many express deliveries there is room, beside the window. So what came with the log, and
-// has to have its turn after some of a higher priority, does not leave the memory for them, nor they for it.
-func (in *intake) expressRoom() int {
-	most := max(in.window/4, 1)
-	room := min(most-in.queue.Express(), in.window+most-in.queue.Len())
-	if room < (most+1)/2 {
-		return 0
-	}
-	return room
-}
-
-// wantsExpress tells whether express deliveries are to be polled.
-func (in *intake) wantsExpress() bool { return in.express && in.expressRoom() > 0 }
 
 // pollsOn tells whether the worker with the turn, who has found nothing to begin, polls again
 // at once: there may be more, there is room for it, and nothing says wait.
@@ -276,26 +260,12 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 			return polled, true, due, err
 		}
 	}
-	if !in.more && !in.express {
+	if !in.more {
 		return polled, false, due, nil
 	}
 	room, enough := in.room()
-	if enough = enough && in.more && !in.limits.keepsTooMuch(); !enough {
-		room = 0
-	}
-	express := engine.InPlace
-	if in.cfg.Express {
-		if express = 0; in.express && !in.limits.keepsTooMuch() {
-			express = in.expressRoom()
-		}
-	}
-	if enough || express > 0 {
-		before := len(polled)
-		polled, more, err = in.consumer.Poll(polled, room, express)
-		if express > 0 {
-			in.express = err != nil || expressIn(polled[before:]) == express
-		}
-		more = more && (enough || in.more)
+	if enough && !in.limits.keepsTooMuch() {
+		polled, more, err = in.consumer.Poll(polled, room)
 		return polled, more, due, err
 	}
 	if in.cfg.Strict {
@@ -303,15 +273,7 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 		polled, next, err = in.pollBlocking(polled)
 		due = queue.Earlier(due, next)
 	}
-	return polled, in.more, due, err
-}
-
-// expressIn returns how many express deliveries are the first of those that were polled.
-func expressIn(polled []*engine.Delivery) (n int) {
-	for n < len(polled) && polled[n].Express {
-		n++
-	}
-	return n
+	return polled, true, due, err
 }
 
 // holdFailing holds the keys of deliveries that failed in an earlier life. It

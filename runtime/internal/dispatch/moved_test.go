@@ -47,7 +47,7 @@ func (s *source) Notify(wake func(), _ func() bool) {
 	wake()
 }
 
-func (s *source) Poll(dst []*engine.Delivery, limit, _ int) (_ []*engine.Delivery, more bool, err error) {
+func (s *source) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polls++

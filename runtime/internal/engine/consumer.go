@@ -59,22 +59,17 @@ type Source interface {
 	// Poll appends up to limit deliveries to dst, and returns at once when
 	// there is none. Retries that are due come first, then the log in order.
 	//
-	// express is how many deliveries of express events, see [Record], it appends before those and besides them, wherever in
-	// the log their events are. There may be others if it appends so many. With [InPlace] express events come in their
-	// place of the log, for deliveries that have an order. A consumer is polled in one of these ways only.
-	//
 	// more says who acts next. If it is true there may be more to poll now: the caller polls
 	// again, and need not be woken for it. If it is false all that this process knew of when
 	// Poll began is handed out or not yet due, and the engine wakes the caller for whatever
 	// comes, becomes known or becomes due later. Only more says so: fewer deliveries than limit, or none at all, may
-	// be the rest of a page, and the log goes on behind it. It says nothing about express deliveries. Limit is at least 1,
-	// or 0 if express is not, and then more is true. While much of what was settled is not written yet, it hands out
-	// nothing further of the log, and more is false.
+	// be the rest of a page, and the log goes on behind it. Limit is at least 1. While much of what was settled is not
+	// written yet, it hands out nothing further of the log, and more is false.
 	//
 	// The error ErrMoved says that this process has other parts of the subscription
 	// than before. Nothing was polled. The caller settles with Release what it has
 	// polled and not begun, asks Failing again if it needs to, and polls again.
-	Poll(dst []*Delivery, limit, express int) (polled []*Delivery, more bool, err error)
+	Poll(dst []*Delivery, limit int) (polled []*Delivery, more bool, err error)
 
 	// Reread makes the next Poll read from the storage what it otherwise believes to
 	// know: where the log ends, and when the next retry is due. It reports whether a retry
@@ -100,9 +95,6 @@ type Source interface {
 	// event, and why. It is to be settled as discarded instead of being tried.
 	Cancelled(seq int64) (reason string, ok bool)
 }
-
-// InPlace says that express events come in their place of the log.
-const InPlace = -1
 
 // Settler follows what happens to the deliveries that a Source has handed out.
 type Settler interface {

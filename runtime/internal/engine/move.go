@@ -97,5 +97,4 @@ const (
 	MovedHeld      MovedState = "held"
 	MovedDead      MovedState = "dead"
 	MovedCancelled MovedState = "cancelled" // an operator or the program has discarded it
-	MovedDone      MovedState = "done"      // of an express event: ahead of the log
 )

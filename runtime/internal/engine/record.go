@@ -37,10 +37,6 @@ type Record struct {
 	// Unreadable is why the log cannot hand over the payload and the metadata, which are nil then; nil for nearly all.
 	Unreadable error
 
-	// Express says that the priority of the event is critical or high, by its own or that of its type: its deliveries may
-	// come ahead of the log, see [Source].Poll.
-	Express bool
-
 	Due       time.Time // not delivered before; zero for at once
 	Dedupe    *Dedupe   // nil without an idempotency key
 	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's

@@ -121,7 +121,7 @@ func (c *Consumer) Notify(wake func(), _ func() bool) {
 }
 
 // Poll implements [engine.Source].
-func (c *Consumer) Poll(dst []*engine.Delivery, limit, _ int) (_ []*engine.Delivery, more bool, err error) {
+func (c *Consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	before := len(dst)

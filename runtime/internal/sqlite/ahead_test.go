@@ -61,7 +61,7 @@ func TestWhateverHappensToABacklogEachEventIsPolledOnceAndInOrder(t *testing.T) 
 			log, c, ids := far(t, events, []int{2, 3000}[seed%2])
 			outOfTurn, seen, readAhead, last := map[int64]bool{}, map[int64]bool{}, 0, int64(0)
 			for len(seen) < events {
-				polled, _, err := c.Poll(nil, 128+r.IntN(300), engine.InPlace)
+				polled, _, err := c.Poll(nil, 128+r.IntN(300))
 				must(t, err)
 				for _, d := range polled {
 					if seen[d.Seq] || !outOfTurn[d.Seq] && d.Seq <= last {
@@ -111,7 +111,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		}
 		for range 2 {
 			synctest.Wait() // what opening has left to the writer is written
-			_, _, err := c.Poll(nil, 200, engine.InPlace)
+			_, _, err := c.Poll(nil, 200)
 			must(t, err)
 		}
 		synctest.Wait()
@@ -119,7 +119,7 @@ func TestWhatIsReadAheadIsHandedOverWhileTheConnectionIsBusy(t *testing.T) {
 		events := 0
 		go func() {
 			for range 3 {
-				polled, _, err := c.Poll(nil, 200, engine.InPlace)
+				polled, _, err := c.Poll(nil, 200)
 				must(t, err)
 				events += len(polled)
 			}
@@ -137,7 +137,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c, _ := far(t, 3000, 2)
 		for range 2 {
-			_, _, err := c.Poll(nil, 200, engine.InPlace)
+			_, _, err := c.Poll(nil, 200)
 			must(t, err)
 		}
 		synctest.Wait()
@@ -152,7 +152,7 @@ func TestWhatIsReadAheadIsReadAgainAfterAMoment(t *testing.T) {
 		if pagesAhead(c) != nil {
 			t.Error("what nobody has used is still in memory")
 		}
-		polled, _, err := c.Poll(nil, 200, engine.InPlace)
+		polled, _, err := c.Poll(nil, 200)
 		must(t, err)
 		for _, d := range polled {
 			if string(d.Payload) != `"erased"` {
@@ -166,7 +166,7 @@ func TestASlowHandlerHasNothingReadAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c, _ := far(t, 3000, 2)
 		for i := range 5 {
-			_, _, err := c.Poll(nil, 200, engine.InPlace)
+			_, _, err := c.Poll(nil, 200)
 			must(t, err)
 			if pagesAhead(c) != nil {
 				t.Fatal(fmt.Sprint("page ", i, " is followed by one that is read ahead"))
@@ -182,7 +182,7 @@ func TestLargeEventsAreReadAheadOnlyAsFarAsMemoryMayBeUsed(t *testing.T) {
 		const size = 50_000
 		_, c, _ := far(t, 1000, size)
 		for range 3 {
-			_, _, err := c.Poll(nil, 20, engine.InPlace)
+			_, _, err := c.Poll(nil, 20)
 			must(t, err)
 		}
 		synctest.Wait()

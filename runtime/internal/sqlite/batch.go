@@ -114,9 +114,6 @@ func (b *batch) insert(events []logged) error {
 	if !slices.ContainsFunc(events, logged.special) {
 		return b.insertPlain(events)
 	}
-	if !slices.ContainsFunc(events, func(e logged) bool { return !e.Express || !e.Due.IsZero() || e.Dedupe != nil }) {
-		return b.insertExpress(events)
-	}
 	for i := range events {
 		if err := b.insertSpecial(events[i : i+1]); err != nil {
 			return err
@@ -139,8 +136,8 @@ func (b *batch) declareTypes(events []logged) (err error) {
 	return nil
 }
 
-// special tells whether an event is delayed or express, or has an idempotency key.
-func (e logged) special() bool { return !e.Due.IsZero() || e.Express || e.Dedupe != nil }
+// special tells whether an event is delayed or has an idempotency key.
+func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil }
 
 // insertPlain writes events that are due at once and have no key.
 func (b *batch) insertPlain(events []logged) error {
@@ -252,23 +249,7 @@ func isConflict(err error) bool {
 	return ok
 }
 
-// insertExpress writes events whose deliveries may come ahead of the log: so they are on no consumer's way.
-func (b *batch) insertExpress(events []logged) error {
-	if err := b.insertPlain(events); err != nil {
-		return err
-	}
-	return b.express(events[0].Seq, events[len(events)-1].Seq)
-}
-
-// express gives the events of a stretch of the log, all express ones, their deliveries.
-func (b *batch) express(first, last int64) error {
-	if err := b.conn.Exec(updateExpress, first, last); err != nil {
-		return err
-	}
-	return b.conn.Exec(insertExpress, first, last)
-}
-
-// insertSpecial writes one event that is delayed or express, or has an idempotency key.
+// insertSpecial writes one event that is delayed, or has an idempotency key.
 func (b *batch) insertSpecial(one []logged) error {
 	e := &one[0]
 	if e.Duplicate {
@@ -289,9 +270,6 @@ func (b *batch) insertSpecial(one []logged) error {
 			return err
 		}
 	}
-	if e.Due.IsZero() && e.Express {
-		return b.express(e.Seq, e.Seq)
-	}
 	if e.Due.IsZero() {
 		return nil
 	}
@@ -311,11 +289,6 @@ const (
 	insertWaiting = `
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 		SELECT subscription, ?1, 'waiting', 0, ?2 FROM busgen_routes WHERE type = ?3`
-	updateExpress = "UPDATE busgen_log SET due_at = -1 WHERE seq BETWEEN ? AND ?"
-	// insertExpress gives the events from ?1 to ?2 deliveries that were not polled.
-	insertExpress = `
-		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
-		SELECT r.subscription, l.seq, 'waiting', 0, -1 FROM busgen_log l JOIN busgen_routes r ON r.type = l.type WHERE l.seq BETWEEN ?1 AND ?2`
 )
 
 // dueOf returns when the deliveries of a delayed event are due. One that is due as it is

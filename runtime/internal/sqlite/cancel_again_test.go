@@ -101,7 +101,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				g := openWithWorker(t)
 				r := g.publish("job.queued")
-				deliveries, _, err := g.consumer.Poll(nil, 1, engine.InPlace)
+				deliveries, _, err := g.consumer.Poll(nil, 1)
 				if err != nil || len(deliveries) != 1 {
 					t.Fatalf("polled %v, %v", deliveries, err)
 				}
@@ -123,7 +123,7 @@ func TestACancelThatIsUndoneBeforeItsDiscardIsWrittenStaysUndone(t *testing.T) {
 				}
 				g.consumer.Settle(engine.Settled{Delivery: deliveries[0], Disposition: discard.Disposition}, nil)
 				must(t, g.Flush(t.Context()))
-				again, _, err := g.consumer.Poll(nil, 1, engine.InPlace)
+				again, _, err := g.consumer.Poll(nil, 1)
 				want := 0
 				if undo && discard.undone {
 					want = 1

@@ -26,7 +26,7 @@ func TestACancelledDeliveryThatWasPolledIsNotBegun(t *testing.T) {
 	must(t, err)
 	records := []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: time.Now()}}
 	must(t, log.Append(t.Context(), records))
-	polled, _, err := consumer.Poll(nil, 1, engine.InPlace)
+	polled, _, err := consumer.Poll(nil, 1)
 	must(t, err)
 	cancelled, err := log.Cancel(t.Context(), engine.Cancellation{Event: records[0].ID, Reason: engine.ReasonCancelled})
 	if err != nil || len(cancelled) != 1 {
@@ -55,7 +55,7 @@ func TestACancelledDeliveryThatIsPolledBeforeItsMarkIsNotBegun(t *testing.T) {
 	must(t, log.Append(t.Context(), records))
 	for name, poll := range map[string]func() []*engine.Delivery{
 		"in its turn": func() []*engine.Delivery {
-			polled, _, err := polling.Poll(nil, 1, engine.InPlace)
+			polled, _, err := polling.Poll(nil, 1)
 			must(t, err)
 			return polled
 		},
@@ -130,7 +130,7 @@ func TestADiscardIsKnownBeforeTheResumeThatFollowsIt(t *testing.T) {
 		must(t, log.Pause(t.Context(), pause))
 		records := []engine.Record{{ID: uuid.New(), Type: "order.placed", Payload: []byte("{}"), CreatedAt: time.Now()}}
 		must(t, log.Append(t.Context(), records))
-		polled, _, err := consumer.Poll(nil, 1, engine.InPlace)
+		polled, _, err := consumer.Poll(nil, 1)
 		must(t, err)
 		resumed := 0
 		must(t, log.WatchPauses(t.Context(), func(paused []engine.Pause) {

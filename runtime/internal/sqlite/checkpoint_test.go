@@ -364,7 +364,7 @@ func (r *checkpoints) publish(pages int) {
 // fail writes a disposition.
 func (r *checkpoints) fail() {
 	r.Helper()
-	deliveries, _, err := r.consumer.Poll(nil, 1, engine.InPlace)
+	deliveries, _, err := r.consumer.Poll(nil, 1)
 	must(r.T, err)
 	if len(deliveries) == 0 {
 		r.Fatal("there is nothing left to fail")

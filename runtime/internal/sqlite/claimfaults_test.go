@@ -61,7 +61,7 @@ func TestASuccessThatCouldNotBeWrittenRunsAgainAsARepetition(t *testing.T) {
 		if !m.start() {
 			m.fail("the log does not open")
 		}
-		deliveries, _, err := m.consumers[0].consumer.Poll(nil, 1, engine.InPlace)
+		deliveries, _, err := m.consumers[0].consumer.Poll(nil, 1)
 		m.must(err)
 		if len(deliveries) != 1 || deliveries[0].ID != d.Delivery.ID {
 			m.fail("the event is not handed out again")

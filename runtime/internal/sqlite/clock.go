@@ -134,7 +134,7 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 		rows = `INDEXED BY busgen_deliveries_open
 			WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at >= 0 AND state <> 'dead' AND state IN ('waiting', 'held')`
 	}
-	err = c.Query("SELECT sum(state = 'waiting' AND due_at <> -1), max(due_at - wait), max("+heldForVersion+") FROM busgen_deliveries AS d "+rows, func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT sum(state = 'waiting'), max(due_at - wait), max("+heldForVersion+") FROM busgen_deliveries AS d "+rows, func(s *sqlite3.Stmt) error {
 		found.Waiting, held = s.ColumnInt(0)-found.Interrupted, s.ColumnBool(2)
 		if s.ColumnType(1) != sqlite3.NULL {
 			back = database.Time(s, 1).Sub(now)

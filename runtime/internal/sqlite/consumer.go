@@ -24,10 +24,8 @@ type consumer struct {
 	id     int64
 	name   string
 
-	cancels  atomic.Bool // cancelled is not empty
-	express  atomic.Bool // there may be deliveries of express events that were not polled
-	returned atomic.Bool // one that was polled was not tried, and comes again
-	lanes    lanes
+	cancels atomic.Bool // cancelled is not empty
+	lanes   lanes
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling  sync.Mutex
@@ -36,9 +34,6 @@ type consumer struct {
 	ahead    *ahead      // under polling; nil for nothing
 	pageRead time.Time   // under polling: when the file was asked for a page
 	doubts   bool        // under polling: the next poll reads from the file where the log ends
-
-	// expressFrom is under polling: no delivery of an express event that was not polled is before.
-	expressFrom int64
 
 	mu               sync.Mutex
 	ended            bool // its log is gone
@@ -117,7 +112,6 @@ func (c *consumer) recheck() {
 	c.mu.Lock()
 	c.nextDue = 0
 	c.mu.Unlock()
-	c.express.Store(true)
 	c.call(never)
 }
 

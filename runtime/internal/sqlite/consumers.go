@@ -106,11 +106,7 @@ func (cs *consumers) appended(events []logged) {
 	}
 	all := cs.all()
 	due := cs.delayedFor(events, len(all))
-	express := slices.ContainsFunc(events, func(e logged) bool { return e.Express })
 	for _, c := range all {
-		if express {
-			c.express.Store(true)
-		}
 		at, delayed := due[c.id]
 		if !delayed {
 			at = never

@@ -117,7 +117,6 @@ func (c *consumer) load(conn *database.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
-	c.express.Store(true)
 	return conn.Query(`
 		SELECT id, cursor, redelivered, pattern, EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.lane IS NOT NULL)
 		FROM busgen_subscriptions s WHERE id = `+subscriptionNamed, func(s *sqlite3.Stmt) error {

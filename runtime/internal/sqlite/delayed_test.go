@@ -21,7 +21,7 @@ func TestADelayedEventWakesItsOwnSubscriptions(t *testing.T) {
 	for _, pattern := range []string{"order.*", "*", "user.*"} {
 		one, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: pattern, Pattern: pattern})
 		must(t, err)
-		_, _, err = one.Poll(nil, 1, engine.InPlace)
+		_, _, err = one.Poll(nil, 1)
 		must(t, err)
 		consumers[pattern] = one.(*consumer)
 	}

@@ -43,7 +43,7 @@ func (d *Departure) events(c *database.Conn, after int64) (events []engine.Moved
 	size, rows := 0, 0
 	var types []int64
 	err = c.Query(`
-		SELECT l.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at, l.due_at, o.subscription, o.parent
+		SELECT l.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at, coalesce(l.due_at, 0), o.subscription, o.parent
 		FROM (SELECT seq FROM busgen_log WHERE seq > max(?1, ?2) UNION SELECT seq FROM busgen_deliveries WHERE seq > ?1 ORDER BY seq LIMIT ?3) x
 		CROSS JOIN busgen_log l ON l.seq = x.seq LEFT JOIN busgen_origins o ON o.seq = l.seq ORDER BY x.seq`, func(s *sqlite3.Stmt) error {
 		of := d.known[s.ColumnInt64(2)]
@@ -56,7 +56,9 @@ func (d *Departure) events(c *database.Conn, after int64) (events []engine.Moved
 		if e.Unreadable != nil {
 			return fmt.Errorf("event %s: %w", e.ID, e.Unreadable)
 		}
-		setDue(&e.Record, s, 6)
+		if s.ColumnInt64(6) != 0 {
+			e.Due = database.Time(s, 6)
+		}
 		if s.ColumnType(7) != sqlite3.NULL {
 			e.Only, e.Parent = d.place(s.ColumnInt64(7)), database.UUID(s, 8)
 		}
@@ -94,7 +96,6 @@ var movedStates = [...]engine.MovedState{ledger.Waiting: engine.MovedWaiting, le
 // open finds out who has an event to settle, and reads the deliveries that have rows.
 func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) error {
 	var at []rowKey
-	fresh := map[int]bool{}
 	err := c.Query(`
 		SELECT d.subscription, d.state = 'running', `+rowColumns+`
 		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.seq = ? ORDER BY d.subscription`, func(s *sqlite3.Stmt) error {
@@ -108,9 +109,6 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 		r = r.Freed(time.Time{}) // whoever goes on parks it again
 		if e.Seq <= d.unsure[to] {
 			r.Delivery = r.Unrecorded()
-		} else if s.ColumnInt64(2+13) == expressDue && e.Seq > d.baggage.Subscriptions[to].Cursor { // it comes with the log
-			e.Open, fresh[to] = true, true
-			return nil
 		}
 		one := engine.MovedDelivery{
 			Subscription: to, State: movedStates[r.State], Reason: r.Reason, Fingerprint: r.Fingerprint, Died: r.Ended, Due: r.Due, Held: r.HeldSince,
@@ -128,11 +126,8 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 			return err
 		}
 	}
-	e.Open = e.Open || len(e.Deliveries) > 0
-	switch {
-	case e.Express && e.Open:
-		d.doneFor(e, d.routes[typeID], fresh)
-	case !e.Express && e.Due.IsZero() && e.Only == -1:
+	e.Open = len(e.Deliveries) > 0
+	if e.Due.IsZero() && e.Only == -1 {
 		d.openFor(e, d.routes[typeID])
 	}
 	if !e.Open {
@@ -164,16 +159,6 @@ func (d *Departure) openFor(e *engine.MovedEvent, matching []int) {
 		}
 		if e.Open = true; e.Seq <= d.unsure[to] {
 			e.Deliveries = append(e.Deliveries, engine.MovedDelivery{Subscription: to, State: engine.MovedWaiting, Uncounted: 1, Since: e.CreatedAt})
-		}
-	}
-}
-
-// doneFor notes which of the subscriptions that match an express event have handled it ahead of their log.
-func (d *Departure) doneFor(e *engine.MovedEvent, matching []int, fresh map[int]bool) {
-	for _, to := range matching {
-		has := slices.ContainsFunc(e.Deliveries, func(one engine.MovedDelivery) bool { return one.Subscription == to })
-		if !has && !fresh[to] && e.Seq > d.baggage.Subscriptions[to].Cursor {
-			e.Deliveries = append(e.Deliveries, engine.MovedDelivery{Subscription: to, State: engine.MovedDone, Since: e.CreatedAt})
 		}
 	}
 }

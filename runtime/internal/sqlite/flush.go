@@ -262,10 +262,6 @@ func (c *consumer) written(f flush) {
 		if d.Lane != "" {
 			c.lanes.written(d.Seq, &d.Disposition)
 		}
-		if d.again == 0 && d.Express {
-			c.returned.Store(true)
-			c.express.Store(true)
-		}
 	}
 	c.endFrees(f)
 	c.mu.Unlock()

@@ -22,7 +22,7 @@ func TestTheOutcomeOfAnEditedEventIsThatOfItsSubscriptionAlone(t *testing.T) {
 		must(t, inspectFile(t, g.path).EditDeadLetter(t.Context(), event.Key{EventID: old.ID, Subscription: "worker"}, id, []byte("[]")))
 		time.Sleep(2 * pollDelay) // notices
 		// Its cursor is still before the event.
-		polled, _, err := g.consumer.Poll(nil, 10, engine.InPlace)
+		polled, _, err := g.consumer.Poll(nil, 10)
 		must(t, err)
 		if len(polled) != 1 || polled[0].Seq != old.Seq+1 {
 			t.Fatalf("polled %v, want the edited event", polled)

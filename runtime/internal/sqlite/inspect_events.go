@@ -115,7 +115,9 @@ func readEvent(c *database.Conn, s *sqlite3.Stmt, payload longValue, most int64)
 		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 5),
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),
 	}}
-	e.Due = dueTime(s, 6)
+	if s.ColumnType(6) != sqlite3.NULL {
+		e.Due = database.Time(s, 6)
+	}
 	e.Seq = e.seq
 	l := engine.LineageOf(e.Metadata)
 	e.CorrelationID, e.ParentID, e.PublishedBy, e.Hops = l.CorrelationID, l.ParentID, l.PublishedBy, l.Hops

@@ -203,7 +203,7 @@ const (
 // readSnoozed returns what was put off too often, the most often first.
 func readSnoozed(c *database.Conn) (found []event.Snoozed, err error) {
 	err = c.Query(`
-		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, nullif(l.due_at, -1), l.created_at) AS began
+		SELECT l.id, t.name, s.name, d.snoozes, coalesce(d.since, l.due_at, l.created_at) AS began
 		FROM (SELECT subscription, seq, snoozes, since, state FROM busgen_deliveries INDEXED BY busgen_deliveries_snoozed
 		      WHERE snoozes > 0 ORDER BY snoozes DESC LIMIT ?1) d
 		JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type JOIN busgen_subscriptions s ON s.id = d.subscription

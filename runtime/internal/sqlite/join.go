@@ -176,14 +176,8 @@ func join(s statements, r *engine.Record) error {
 			return err
 		}
 	}
-	switch {
-	case r.Due.IsZero() && !r.Express:
+	if r.Due.IsZero() {
 		return nil
-	case r.Due.IsZero():
-		if err := s.exec(updateExpress, r.Seq, r.Seq); err != nil {
-			return err
-		}
-		return s.exec(insertExpress, r.Seq, r.Seq)
 	}
 	if err := s.exec(updateDue, r.Due.UnixMicro(), r.Seq); err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestALookThatFailsHalfWayIsRepeated(t *testing.T) {
 			time.Sleep(10 * pollDelay)
 			failed += disk.Failures()
 			disk.Heal()
-			if polled, _, err := c.Poll(nil, 10, engine.InPlace); err != nil || len(polled) != 1 || !woken.Load() {
+			if polled, _, err := c.Poll(nil, 10); err != nil || len(polled) != 1 || !woken.Load() {
 				t.Errorf("after read %d has failed %d events were noticed (%v), want 1; whoever polls was woken: %v", nth, len(polled), err, woken.Load())
 			}
 		})

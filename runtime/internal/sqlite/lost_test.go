@@ -27,7 +27,7 @@ func TestWhatCannotBeWrittenForLongIsTriedLessOften(t *testing.T) {
 		must(t, err)
 		appendOne(t, log)
 		appendOne(t, log)
-		polled, _, err := c.Poll(nil, 2, engine.InPlace)
+		polled, _, err := c.Poll(nil, 2)
 		must(t, err)
 		do := func(f func(c *database.Conn) error) { must(t, log.writer.do(t.Context(), f)) }
 		var tries atomic.Int64 // by the writer
@@ -70,7 +70,7 @@ func TestTheLogSaysOnceThatASubscriptionCannotBeWrittenWhileAnotherOneCan(t *tes
 		consumer := func(name string) (engine.Consumer, []*engine.Delivery) {
 			c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: name, Pattern: "a.b", FromBeginning: true})
 			must(t, err)
-			polled, _, err := c.Poll(nil, 100, engine.InPlace)
+			polled, _, err := c.Poll(nil, 100)
 			must(t, err)
 			return c, polled
 		}

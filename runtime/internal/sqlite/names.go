@@ -203,7 +203,7 @@ func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err e
 	if err := declareRoutes(c, id, spec.Pattern); err != nil {
 		return 0, err
 	}
-	// Delayed events are on nobody's way, not even when their time has passed, and neither are express ones.
+	// Delayed events are on nobody's way, not even when their time has passed.
 	// Those with an origin are for another subscription.
 	return id, c.Exec(`
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)

@@ -14,21 +14,12 @@ import (
 )
 
 // Poll implements [engine.Consumer].
-func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine.Delivery, more bool, err error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
-	if c.returned.Swap(false) {
-		c.expressFrom = 0
-	}
-	if express > 0 {
-		dst, err = c.pollExpress(dst, express)
-	}
-	found := 0
-	if err == nil && limit > 0 {
-		dst, found, err = c.pollDue(dst, limit, express == engine.InPlace)
-	}
+	dst, found, err := c.pollDue(dst, limit)
 	if more = true; err == nil && found < limit {
-		dst, more, err = c.pollLog(dst, limit-found, express == engine.InPlace)
+		dst, more, err = c.pollLog(dst, limit-found)
 	}
 	if c.gone() { // it was polled from a log that is not there any more
 		return dst[:0], false, nil
@@ -41,8 +32,6 @@ func (c *consumer) Reread() (soon bool) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
 	c.doubts, c.ahead = true, nil
-	c.expressFrom = 0
-	c.express.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	late := -c.until(c.nextDue)
@@ -82,15 +71,14 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 
 // exempt is the SQL condition for Exempt of the delivery of row d and event l. Events that an edit has made are like
 // delayed ones. Of a row that is not dead the reason is that of its death before it was retried.
-const exempt = "(" + delayed + " OR d.reason IS NOT NULL)"
+const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
 
 // failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began anew.
 const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND d.lane IS NULL AND (d.failures > 0 OR d.suspect OR d.state = 'held'
 	OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since)))`
 
-// pollDue hands over the retries that are due. With inPlace those express deliveries are among them that the log has come to
-// before, as in an earlier life: in the order of the log.
-func (c *consumer) pollDue(dst []*engine.Delivery, limit int, inPlace bool) (_ []*engine.Delivery, found int, err error) {
+// pollDue hands over the retries that are due.
+func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, found int, err error) {
 	now := c.ground.clock.now().UnixMicro()
 	c.mu.Lock()
 	if c.nextDue > now {
@@ -100,17 +88,14 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int, inPlace bool) (_ [
 	// A retry that is written from here on lowers nextDue again.
 	c.nextDue = never
 	c.reading = true
-	busy, next := len(c.rows), c.next
+	busy := len(c.rows)
 	c.mu.Unlock()
 
 	due, size := int64(never), int64(0)
-	rows, args := dueRows, []any{c.id, now, limit + busy + 1}
-	late := inPlace && c.express.Load() && c.expressFrom < next
-	if late {
-		rows, args = lateRows, append(args, next)
-	}
 	err = c.ground.read(func(conn *database.Conn) error {
-		err := conn.Query(selectDelivery+rows, func(s *sqlite3.Stmt) error {
+		err := conn.Query(selectDelivery+`
+			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at <= ?
+			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if due != never {
 				return nil
 			}
@@ -127,12 +112,9 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int, inPlace bool) (_ [
 				found++
 			}
 			return nil
-		}, args...)
+		}, c.id, now, limit+busy+1)
 		if err != nil || due != never {
 			return err
-		}
-		if late {
-			c.expressFrom = next
 		}
 		return conn.Query(`
 			SELECT due_at FROM busgen_deliveries d
@@ -148,16 +130,6 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int, inPlace bool) (_ [
 	c.endReading(due)
 	return dst, found, err
 }
-
-// dueRows and lateRows are the conditions of pollDue.
-const (
-	dueRows = `
-			WHERE d.subscription = ?1 AND d.state <> 'dead' AND ` + waits + ` AND d.due_at BETWEEN 0 AND ?2
-			ORDER BY d.due_at, d.seq LIMIT ?3`
-	lateRows = `
-			WHERE d.subscription = ?1 AND d.state <> 'dead' AND ` + waits + ` AND d.due_at <= ?2 AND (d.due_at <> -1 OR d.seq < ?4)
-			ORDER BY max(d.due_at, 0), d.seq LIMIT ?3`
-)
 
 // selectDelivery returns rows for waitingRow.
 var selectDelivery = `
@@ -182,9 +154,7 @@ const waits = "(d.state = 'waiting' OR " + heldForVersion + ")"
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
 	row := scanRow(s, firstOfRow)
 	own := &delivery{row: rowWaiting}
-	own.Record, own.Token = &engine.Record{
-		Seq: s.ColumnInt64(0), ID: database.UUID(s, 2), CreatedAt: database.Time(s, firstOfRow+10), Express: s.ColumnInt64(1) == expressDue,
-	}, own
+	own.Record, own.Token = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 2), CreatedAt: database.Time(s, firstOfRow+10)}, own
 	if own.Seq <= c.redelivered {
 		row.Delivery = row.Unrecorded()
 	}
@@ -305,9 +275,8 @@ func (c *consumer) alarm() {
 	wake()
 }
 
-// pollLog hands over what comes next in the log, and reports whether the log goes on behind that. With inPlace the
-// deliveries of express events come in their place.
-func (c *consumer) pollLog(dst []*engine.Delivery, limit int, inPlace bool) (_ []*engine.Delivery, more bool, err error) {
+// pollLog hands over what comes next in the log, and reports whether the log goes on behind that.
+func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	c.mu.Lock()
 	from, starves := c.next, c.starving()
 	c.mu.Unlock()
@@ -328,14 +297,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int, inPlace bool) (_ [
 		}
 	}
 	c.buffer = events
-	if inPlace && c.expressFrom < next && (c.express.Load() || !held) { // the file may have some that nobody has told of yet
-		return c.pollInPlace(dst, events, next, limit)
-	}
-	return c.handLogged(dst, events, next), next < c.ground.tail.end(), nil // what is behind the end from now on is followed by a call
-}
 
-// handLogged hands over events of the log, which goes on at next.
-func (c *consumer) handLogged(dst []*engine.Delivery, events []*logged, next int64) []*engine.Delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	owns := make([]delivery, len(events))
@@ -352,7 +314,7 @@ func (c *consumer) handLogged(dst []*engine.Delivery, events []*logged, next int
 	if len(events) == 0 {
 		c.queue(flushDelay) // the cursor moves over events that are not for us
 	}
-	return dst
+	return dst, next < c.ground.tail.end(), nil // what is behind the end from now on is followed by a call
 }
 
 // before returns how many executions may have happened that are on no record: the

@@ -256,7 +256,9 @@ func (t *typeTable) outboxSince(c *database.Conn, last int64) (all []logged, err
 		if err := readBounded(c, s, 3, &e.Record); err != nil {
 			return err
 		}
-		setDue(&e.Record, s, 6)
+		if s.ColumnType(6) != sqlite3.NULL {
+			e.Due = database.Time(s, 6)
+		}
 		all = append(all, e)
 		return t.resolveWithin(c, e.typeID, &all[len(all)-1].Record)
 	}, last)

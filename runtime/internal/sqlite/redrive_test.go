@@ -47,7 +47,7 @@ func (g *workerLog) publish(eventType string) engine.Record {
 // their places in the log.
 func (g *workerLog) settle(v engine.Disposition) (seqs []int64) {
 	g.t.Helper()
-	deliveries, _, err := g.consumer.Poll(nil, 100, engine.InPlace)
+	deliveries, _, err := g.consumer.Poll(nil, 100)
 	must(g.t, err)
 	for _, d := range deliveries {
 		seqs = append(seqs, d.Seq)

@@ -6,7 +6,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/event"
-	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
@@ -27,26 +26,6 @@ var rowStates = [...]string{ledger.Waiting: rowWaiting, ledger.Held: rowHeld, le
 // atOnce is when a delivery is due that was not put off, but only has a row.
 var atOnce = time.UnixMicro(0)
 
-// expressDue is the due time of an express event and of its deliveries that were not polled yet: it is no time.
-const expressDue = -1
-
-// delayed is the SQL condition that event l is delayed.
-const delayed = "coalesce(l.due_at, -1) <> -1"
-
-// dueTime reads the due time of a delayed event from a column of the log; it is zero for others.
-func dueTime(s *sqlite3.Stmt, column int) (due time.Time) {
-	if s.ColumnType(column) != sqlite3.NULL && s.ColumnInt64(column) != expressDue {
-		due = database.Time(s, column)
-	}
-	return due
-}
-
-// setDue sets what that column says of an event.
-func setDue(r *engine.Record, s *sqlite3.Stmt, column int) {
-	r.Due = dueTime(s, column)
-	r.Express = s.ColumnInt64(column) == expressDue
-}
-
 // wasDead is the reason of an open delivery that was dead before, and was retried. See exempt.
 const wasDead = "retried"
 
@@ -61,7 +40,7 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 	r.Delivery = ledger.Delivery{
 		Failures: s.ColumnInt(first + 1), Uncounted: s.ColumnInt(first + 2), MaxAttempts: s.ColumnInt(first + 3), Crashed: s.ColumnBool(first + 4),
 		Together: s.ColumnInt(first + 5), Snoozes: s.ColumnInt(first + 6), Progress: s.ColumnText(first + 7), Replayed: s.ColumnBool(first + 8),
-		Delayed: is(11) && s.ColumnInt64(first+11) != expressDue, Since: database.Time(s, first+10),
+		Delayed: is(11), Since: database.Time(s, first+10),
 	}
 	r.Redriven = s.ColumnInt(first + 9)
 	anew := is(12)

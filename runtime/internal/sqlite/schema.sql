@@ -46,7 +46,7 @@ CREATE TABLE busgen_log (
   payload    TEXT    NOT NULL,
   metadata   TEXT,
   created_at INTEGER NOT NULL,
-  due_at     INTEGER           -- of a delayed event, or -1 for one that may come ahead of the log; these have a waiting delivery for each subscription
+  due_at     INTEGER           -- of a delayed event; it has a waiting delivery for each subscription
 );
 
 CREATE INDEX busgen_log_due ON busgen_log (due_at) WHERE due_at IS NOT NULL;
@@ -121,7 +121,7 @@ CREATE TABLE busgen_deliveries (
   state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
   failures     INTEGER NOT NULL, -- attempts that count since it was new or last retried
   crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
-  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off, -1 for one that may come ahead of the log
+  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
   dead_at      INTEGER,          -- of a dead one
   reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired; of an open one: when it was dead, before it was retried
   fingerprint  TEXT,             -- of a dead one: the same for failures of the same kind

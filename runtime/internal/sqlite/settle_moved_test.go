@@ -36,7 +36,7 @@ func begun(t *testing.T, log *Log) (engine.Consumer, *engine.Delivery) {
 	t.Helper()
 	c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "ledger", Pattern: "a.b", FromBeginning: true})
 	must(t, err)
-	polled, _, err := c.Poll(nil, 10, engine.InPlace)
+	polled, _, err := c.Poll(nil, 10)
 	must(t, err)
 	if n, _, _ := c.Begin([]*engine.Delivery{polled[0]}, []int{0}, time.Now()); n == 0 {
 		t.Fatal("the delivery cannot begin")

@@ -165,7 +165,7 @@ func (l *booker) handle(worker int, draw uint64) bool {
 func (l *booker) poll() ([]*engine.Delivery, error) {
 	<-l.polling
 	defer func() { l.polling <- struct{}{} }()
-	polled, _, err := l.consumer.Poll(nil, 1, engine.InPlace)
+	polled, _, err := l.consumer.Poll(nil, 1)
 	return polled, err
 }
 

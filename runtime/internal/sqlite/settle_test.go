@@ -17,7 +17,7 @@ func TestSettlingWhatIsNotTheConsumersIsIgnored(t *testing.T) {
 		open := func() (engine.Consumer, *engine.Delivery) {
 			c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "billing", Pattern: "a.b", FromBeginning: true})
 			must(t, err)
-			polled, _, err := c.Poll(nil, 10, engine.InPlace)
+			polled, _, err := c.Poll(nil, 10)
 			must(t, err)
 			if len(polled) != 1 {
 				t.Fatalf("polled %d deliveries, want 1", len(polled))

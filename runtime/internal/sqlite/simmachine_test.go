@@ -169,7 +169,7 @@ func (m *machine) publishAgain() {
 
 // poll takes deliveries, and checks that each may be handed out.
 func (m *machine) poll(w *worker, limit int) int {
-	deliveries, _, err := w.consumer.Poll(nil, limit, engine.InPlace)
+	deliveries, _, err := w.consumer.Poll(nil, limit)
 	if err != nil {
 		m.failed("poll", err)
 	}

@@ -84,7 +84,7 @@ func TestAnEventIsSyncedBeforeItIsAcknowledgedAndADispositionIsNot(t *testing.T)
 			t.Error("an event was acknowledged before it was synced")
 		}
 		before = counting.syncs.Load()
-		deliveries, _, err := consumer.Poll(nil, 10, engine.InPlace)
+		deliveries, _, err := consumer.Poll(nil, 10)
 		must(t, err)
 		if len(deliveries) != 1 {
 			t.Fatalf("polled %d deliveries, want 1", len(deliveries))

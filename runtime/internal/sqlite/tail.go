@@ -140,7 +140,7 @@ func (t *tail) read(dst []*logged, from int64, limit int, match func(typeID int6
 		return dst, from, false
 	}
 	for ; from < t.next && len(dst) < limit; from++ {
-		if event := t.ring[from%tailEvents]; event.Due.IsZero() && !event.Express && match(event.typeID) {
+		if event := t.ring[from%tailEvents]; event.Due.IsZero() && match(event.typeID) {
 			dst = append(dst, event)
 		}
 	}

@@ -65,7 +65,7 @@ func TestATypeIsDeclaredAgainAfterATransactionThatCouldNotBeStored(t *testing.T)
 	grouped(t, func(t *testing.T, log *Log, disk *simfs.FS) {
 		c, err := log.Consumer(t.Context(), engine.ConsumerSpec{Name: "billing", Pattern: "a.b", FromBeginning: true})
 		must(t, err)
-		polled, _, err := c.Poll(nil, 1, engine.InPlace)
+		polled, _, err := c.Poll(nil, 1)
 		must(t, err)
 		if n, _, _ := c.Begin([]*engine.Delivery{polled[0]}, []int{0}, time.Now()); n == 0 {
 			t.Fatal("the delivery cannot begin")

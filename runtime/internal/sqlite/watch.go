@@ -129,7 +129,9 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 			if err := readBounded(c, s, 3, r); err != nil {
 				return err
 			}
-			setDue(r, s, 6)
+			if s.ColumnType(6) != sqlite3.NULL {
+				r.Due = database.Time(s, 6)
+			}
 			if err := w.ground.types.resolve(c, s.ColumnInt64(2), r); err != nil {
 				return err
 			}

@@ -18,14 +18,6 @@ type Own struct {
 	ExpiresAfter time.Duration // if the settings allow more; 0 if nothing is said
 }
 
-// PriorityOver returns the priority of an event of a type with the given one.
-func (o Own) PriorityOver(ofType Priority) Priority {
-	if o.Priority != nil {
-		return *o.Priority
-	}
-	return ofType
-}
-
 // Put adds what o says to the metadata of an event, and returns it. The map may be nil, and
 // is not changed.
 func (o Own) Put(metadata map[string]string) map[string]string {
@@ -90,9 +82,6 @@ func (p Priority) String() string {
 	}
 	return priorities[p]
 }
-
-// Express tells whether deliveries of the priority go ahead of the log.
-func (p Priority) Express() bool { return Rank(p) < Rank(Normal) }
 
 // Valid tells whether it is one of the constants.
 func (p Priority) Valid() bool { return p >= 0 && int(p) < len(priorities) }

@@ -206,20 +206,6 @@ func (q *Queue) Len() int {
 	return q.size
 }
 
-// Express returns how many express deliveries may run.
-func (q *Queue) Express() (n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, f := range q.ready {
-		for _, i := range f.items[f.head:] {
-			if i.Express {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // Pop returns the next delivery that may run; for a guest it is an urgent one. Its key is
 // its own until done.
 func (q *Queue) Pop(guest bool) (Item, bool) {

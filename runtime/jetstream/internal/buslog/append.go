@@ -112,9 +112,6 @@ func (p *publisher) store(ctx context.Context, records []engine.Record) error {
 			}
 			msgs = append(msgs, msg)
 		}
-		if comesAhead(r) {
-			msgs = append(msgs, p.expressMsg())
-		}
 		if text == "" || !r.CreatedAt.Equal(created) {
 			created, text = r.CreatedAt, timeText(r.CreatedAt)
 		}
@@ -129,7 +126,7 @@ func (p *publisher) store(ctx context.Context, records []engine.Record) error {
 		return err
 	}
 	storeAll := p.storeWithin
-	if len(msgs) > len(stored) && p.stream.IsAlone() { // some have keys, or are express
+	if len(msgs) > len(stored) && p.stream.IsAlone() { // some have keys
 		storeAll = func(msgs []*stream.Msg) (int64, error) { return p.joined.store(ctx, p, msgs) }
 	}
 	first, err := storeAll(msgs)

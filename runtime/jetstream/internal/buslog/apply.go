@@ -163,7 +163,7 @@ func (v *logView) apply(m stream.Stored) error {
 			return err
 		}
 		v.applyPruned(p)
-	case keyToken, historyToken, arrivalToken, calledToken, inboxToken, expressToken: // are read when they are needed
+	case keyToken, historyToken, arrivalToken, calledToken, inboxToken: // are read when they are needed
 	default:
 		return fmt.Errorf("nothing is known of messages %q", kind)
 	}

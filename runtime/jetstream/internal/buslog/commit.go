@@ -136,7 +136,7 @@ func (st *storing) takeEnded() []*flight {
 	room, n := batchRoom, 0
 	for ; n < len(st.queue) && (n == 0 || !st.alone); n++ {
 		if f := st.queue[n]; !st.plain(f) {
-			room -= 1 + 3*len(f.how.Staged)
+			room -= 1 + 2*len(f.how.Staged)
 		}
 		if room < 0 && n > 0 {
 			break

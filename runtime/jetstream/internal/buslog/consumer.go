@@ -102,8 +102,6 @@ func (rd *reading) again(f *flight) {
 		rd.queueRow(r)
 	} else if seq < rd.nextOf(f.slot()) {
 		rd.putBack(reopened{seq, f.slot()})
-	} else {
-		rd.express, rd.looked = true, 0
 	}
 	rd.touch(f.slot(), false)
 }
@@ -120,7 +118,7 @@ func (c *consumer) Notify(wake func(), heeds func() bool) {
 }
 
 // Poll implements [engine.Source].
-func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine.Delivery, more bool, err error) {
+func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, more bool, err error) {
 	u, h := c.unit, c.unit.in
 	h.stream.Polling()
 	if err := h.enter(); err != nil {
@@ -128,9 +126,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine
 	}
 	defer h.mu.Unlock()
 	c.calls++
-	if limit > 0 {
-		u.hungry = true
-	}
+	u.hungry = true
 	if u.moved && !c.gone {
 		u.moved = false
 		return dst, true, engine.ErrMoved
@@ -144,14 +140,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit, express int) (_ []*engine
 	if u.returning > 0 {
 		return dst, false, nil // they come first, and then the consumer is woken
 	}
-	back := u.back
-	if express > 0 {
-		if dst, err = c.pollExpress(dst, express); err != nil || !u.same(c, back) || limit == 0 {
-			u.openLane()
-			return dst, true, err
-		}
-	}
-	full := len(dst) + limit
+	full, back := len(dst)+limit, u.back
 	for len(dst) < full {
 		at := slices.IndexFunc(u.reopen, func(one reopened) bool { return u.hands(one.slot) })
 		if at < 0 {

@@ -18,9 +18,8 @@
 //	m            how far a move from a file has come
 //	o            the processes that share subscriptions
 //	i            how far the messages of the inbox were taken in
-//	x            that the next message is an express event; one for each, for a day
 //
-// All but events and x replace the record of their subject (roll-up), under the condition that its
+// All but events replace the record of their subject (roll-up), under the condition that its
 // sequence number is the one that the writer has seen.
 //
 // # The layers
@@ -69,7 +68,6 @@
 //
 //	unit.go           a unit and its parts
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
-//	express.go        the events that it hands out ahead of the log
 //	flights.go        what was handed out and is not stored
 //	claims.go, called.go  which handlers run
 //	lane.go           the short way on which the workers of busy subscriptions say so

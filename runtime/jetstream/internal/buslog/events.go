@@ -30,9 +30,8 @@ const (
 	metadataHeader = "Busgen-Metadata"
 	keyHeader      = "Busgen-Key"
 	dueHeader      = "Busgen-Due"
-	expressHeader  = "Busgen-Express" // of an express event: 1
-	forHeader      = "Busgen-For"     // of an event that an operator has made: the subscription
-	parentHeader   = "Busgen-Parent"  // of one that was edited: the event before
+	forHeader      = "Busgen-For"    // of an event that an operator has made: the subscription
+	parentHeader   = "Busgen-Parent" // of one that was edited: the event before
 )
 
 // eventMsg returns the message of an event.
@@ -60,9 +59,6 @@ func (c *conn) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 	}
 	if !r.Due.IsZero() {
 		add(dueHeader, timeText(r.Due))
-	}
-	if r.Express {
-		add(expressHeader, "1")
 	}
 	if o == nil {
 		m.Subject = c.eventSubject(r)
@@ -119,7 +115,6 @@ func eventOf(m stream.Stored) (r *engine.Record, err error) {
 	if text := first(m.Header, dueHeader); text != "" {
 		r.Due, _ = time.Parse(time.RFC3339Nano, text)
 	}
-	r.Express = first(m.Header, expressHeader) != ""
 	if text := first(m.Header, forHeader); text != "" {
 		r.Origin = &engine.Origin{Consumer: text}
 		if text := first(m.Header, parentHeader); text != "" {
@@ -148,7 +143,6 @@ const (
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
 	calledToken   = "b" // NAME.b.INSTANCE: the suspects whose handlers a process has called; NAME.b.INSTANCE.note: see replaced.go
 	historyToken  = "h" // NAME.h: how many were, and where
-	expressToken  = "x" // NAME.x: the next message is an express event; see express.go
 	inboxToken    = "i" // NAME.i: how far the messages of the inbox were taken in
 )
 

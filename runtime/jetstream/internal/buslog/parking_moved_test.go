@@ -65,7 +65,7 @@ func (h *handler) poll() {
 	h.t.Helper()
 	for more := true; more; {
 		var err error
-		if h.hand, more, err = h.Poll(h.hand, 100, engine.InPlace); errors.Is(err, engine.ErrMoved) {
+		if h.hand, more, err = h.Poll(h.hand, 100); errors.Is(err, engine.ErrMoved) {
 			for _, d := range h.hand {
 				h.end(d, engine.Disposition{Kind: engine.Release})
 			}

@@ -134,7 +134,7 @@ func (p *parker) arrive(subject string, data []byte) {
 // poll returns what is due.
 func (p *parker) poll() []*engine.Delivery {
 	p.t.Helper()
-	all, _, err := p.Poll(nil, farBehind, engine.InPlace)
+	all, _, err := p.Poll(nil, farBehind)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -556,11 +556,11 @@ func TestNothingFurtherOfTheLogComesWhileMuchIsUnwritten(t *testing.T) {
 	for seq := range int64(starved) {
 		p.park("a", seq+1)
 	}
-	if all, more, err := p.Poll(nil, 10, engine.InPlace); len(all) > 0 || more || err != nil {
+	if all, more, err := p.Poll(nil, 10); len(all) > 0 || more || err != nil {
 		t.Errorf("%d are polled, more: %v, %v; want none", len(all), more, err)
 	}
 	for len(u.queue) >= starved/2 {
-		if all, _, _ := p.Poll(nil, 10, engine.InPlace); len(all) > 0 {
+		if all, _, _ := p.Poll(nil, 10); len(all) > 0 {
 			t.Fatalf("%d are polled while %d are unwritten", len(all), len(u.queue))
 		}
 		woken = 0
@@ -570,7 +570,7 @@ func TestNothingFurtherOfTheLogComesWhileMuchIsUnwritten(t *testing.T) {
 	if woken == 0 {
 		t.Error("nobody is woken")
 	}
-	if all, _, err := p.Poll(nil, 10, engine.InPlace); len(all) != 10 || err != nil {
+	if all, _, err := p.Poll(nil, 10); len(all) != 10 || err != nil {
 		t.Errorf("%d are polled, %v, want 10", len(all), err)
 	}
 }

@@ -117,7 +117,7 @@ func (st *storing) stage(p *plan, r *engine.Record, keys lookedUp, staged engine
 		return
 	}
 	if r.Dedupe == nil {
-		p.msgs = append(p.msgs, h.eventMsgs(r)...)
+		p.msgs = append(p.msgs, h.eventMsg(r))
 		return
 	}
 	first, err := r.ID, keys[r].err
@@ -133,7 +133,7 @@ func (st *storing) stage(p *plan, r *engine.Record, keys lookedUp, staged engine
 	}
 	if err == nil && first == r.ID {
 		if msg, err := h.keyMsg(r); err == nil {
-			p.msgs = append(append(p.msgs, msg), h.eventMsgs(r)...)
+			p.msgs = append(p.msgs, msg, h.eventMsg(r))
 		}
 	}
 }

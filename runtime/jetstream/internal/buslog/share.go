@@ -129,7 +129,6 @@ func (u *unit) acquire(at int, wary int) {
 		}
 	}
 	u.next = min(u.next, c.Next)
-	u.express, u.looked = true, 0
 	if at != whole {
 		u.skip[at-1] = c.Next
 	} else if len(c.Passed) == partCount {
@@ -259,7 +258,6 @@ func (u *unit) stay(at int) {
 		u.skip[at-1] = p.stop
 	}
 	u.next = min(u.next, p.stop)
-	u.express, u.looked = true, 0
 	p.leaving, u.stayed = false, time.Now()
 	u.moved = u.moved || u.polled
 	u.queueRows(at)

@@ -84,8 +84,6 @@ type reading struct {
 	skip      [partCount]int64 // by part: it has looked at the events before this, wherever next is
 	reopen    []reopened       // events before next that are to be handed out, in order
 	flights   flights          // what was polled, or is to be stored
-	express   bool             // there may be express events to poll ahead of next, see express.go
-	looked    int64            // the express events before this were
 	returning int              // deliveries that come back as soon as that is stored
 	back      uint64           // counts what was given back: it comes before what follows
 	hungry    bool             // the last poll has found too little, so that new events wake the consumer
@@ -285,9 +283,6 @@ func (u *unit) rowChanged(before, r *row) {
 // eventCame implements [listener].
 func (u *unit) eventCame(r *engine.Record, slot int) {
 	switch last := u.in.lastEvent; {
-	case comesAhead(r) && u.next <= last && u.owns() && u.hands(slot) && u.sub.matches(r): // it may overtake what is in between
-		u.express = true
-		u.wake()
 	case !u.hungry && u.next <= last: // it comes to it by itself
 	case !u.owns():
 	case u.hands(slot) && u.sub.matches(r):
