@@ -127,6 +127,7 @@ busgen events replay TO --subscription ledger --all --yes → replayed 1
 busgen events replay TO --subscription ledger --since 02:00 --yes → matched 1
 busgen breakers list TO → No circuit breaker
 busgen breakers close TO charge-card → 3: there is no
+busgen limits TO → No delivery is parked
 busgen running TO → No handler
 busgen schedules TO → schedule
 busgen audit TO → undiscard
