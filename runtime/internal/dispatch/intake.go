@@ -92,8 +92,11 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 			return time.After(left), asked
 		}
 	}
-	in.parking.tend(in.more && !in.hasRoom(), in.window)
-	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && !in.hasRoom()) {
+	full := in.more && !in.hasRoom()
+	if in.parking.tend(full, in.window) {
+		full = !in.hasRoom()
+	}
+	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && full) {
 		return nil, asked // nearly always
 	}
 	polled, more, due, err := in.poll(extra)

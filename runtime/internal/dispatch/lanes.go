@@ -148,37 +148,39 @@ func (p *parking) wakeAfter(timer *time.Timer, d time.Duration) *time.Timer {
 	return timer
 }
 
-// tend parks what crowds a window of a size, in which there is no room, and looks after the lanes.
-func (p *parking) tend(full bool, window int) {
+// tend parks what crowds a window of a size, in which there is no room, and looks after the lanes. It reports whether it
+// has parked something.
+func (p *parking) tend(full bool, window int) (parked bool) {
 	if p.cfg.Ephemeral {
-		return
+		return false
 	}
 	if full && p.queue.Waiting() > window/4 {
-		p.relieve(window)
+		parked = p.relieve(window)
 	} else {
 		p.crowd = 0
 	}
 	if !p.consumer.Parked() {
-		return
+		return parked
 	}
 	now := time.Now()
 	if !p.patrol.IsZero() && now.Sub(p.patrol) < patrolTime {
-		return
+		return parked
 	}
 	p.patrol, p.rounds = now, p.wakeAfter(p.rounds, patrolTime)
 	p.consumer.Free("", patrolled)
+	return parked
 }
 
 // relieve parks what has waited for a while.
-func (p *parking) relieve(window int) {
+func (p *parking) relieve(window int) (parked bool) {
 	now := time.Now()
 	if p.crowd == 0 {
 		p.crowd, p.since = p.newest, now
 		p.timer = p.wakeAfter(p.timer, crowdTime)
-		return
+		return false
 	}
 	if now.Sub(p.since) < crowdTime {
-		return
+		return false
 	}
 	for _, one := range p.queue.Thin(p.crowd, window, p.waitsFor, p.keyLane) {
 		lane := one.Lane
@@ -190,8 +192,10 @@ func (p *parking) relieve(window int) {
 			due = later(due, now.Add(headTime))
 		}
 		p.park(one.Item, lane, due)
+		parked = true
 	}
 	p.crowd = 0
+	return parked
 }
 
 func later(a, b time.Time) time.Time {
