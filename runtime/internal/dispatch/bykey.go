@@ -34,6 +34,7 @@ type byKey struct {
 	*core
 	keys atomic.Pointer[[]string] // that are paused; nil for none
 
+	some  atomic.Bool // lanes is not empty: most deliveries ask for no more than that
 	mu    sync.Mutex
 	lanes map[string]time.Time // in which this process has parked something; for when the last timer, zero for none
 }
@@ -137,9 +138,6 @@ func (b *byKey) behind(i *queue.Item, now time.Time) *engine.Disposition {
 func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.lanes) == 0 {
-		return nil
-	}
 	lanes := []string{b.keyLane(i.Key), breaker}
 	for key := range b.keysOf(i) {
 		lanes = append(lanes, engine.PauseLane(key))
@@ -153,6 +151,7 @@ func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
 		case err == nil && at < 0:
 			if at, err = b.consumer.Behind([]string{lane}, math.MaxInt64); err == nil && at < 0 {
 				delete(b.lanes, lane)
+				b.some.Store(len(b.lanes) > 0)
 			}
 		case i.Lane == "" && !comesAgain(i):
 			return b.parkIn(i, lane)
@@ -183,6 +182,7 @@ func (b *byKey) note(lane string, timer time.Time) {
 		b.lanes = map[string]time.Time{}
 	}
 	b.lanes[lane] = timer
+	b.some.Store(true)
 }
 
 // parked is called when a delivery has been settled. If what it waits for has ended meanwhile, or there is no timer for

@@ -135,7 +135,7 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 		}
 		settings := c.cfg.Settings(i.Type).with(i.Own())
 		if v := c.gate.dismissal(&i, settings); v != nil {
-			c.settler.settle(&i, *v)
+			c.settler.settle(&i, v)
 			c.gate.byKey.parked(&i, v)
 			continue
 		}
@@ -157,10 +157,12 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 				return nil, nil, false
 			}
 		}
-		if v := c.gate.byKey.behind(&i, now); v != nil {
-			c.settler.settle(&i, *v)
-			c.gate.byKey.parked(&i, v)
-			continue
+		if settings.BreakerBy != "" || c.gate.byKey.some.Load() {
+			if v := c.gate.byKey.behind(&i, now); v != nil {
+				c.settler.settle(&i, v)
+				c.gate.byKey.parked(&i, v)
+				continue
+			}
 		}
 		if c.cfg.Limits != nil && !c.limits.ask(&i, settings, now) {
 			continue
@@ -219,7 +221,7 @@ func (c *chooser) tend() {
 func (c *chooser) dismissParked() {
 	for _, i := range c.queue.TakeParked(func(i queue.Item) bool { _, cancelled := c.consumer.Cancelled(i.Seq); return cancelled }) {
 		reason, _ := c.consumer.Cancelled(i.Seq)
-		c.settler.settle(&i, engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress})
+		c.settler.settle(&i, &engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: true, Progress: i.Progress})
 	}
 }
 

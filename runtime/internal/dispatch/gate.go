@@ -128,7 +128,10 @@ func (g *gate) dismissal(i *queue.Item, settings *Settings) *engine.Disposition 
 	if settings.newer(i.Delivery) && !g.cfg.Ephemeral {
 		return g.holdNewer(i, settings)
 	}
-	return g.byKey.paused(i)
+	if g.byKey.pausing() {
+		return g.byKey.paused(i)
+	}
+	return nil
 }
 
 // holdNewer is dismissal for an event of a version that the program does not know.

@@ -227,7 +227,7 @@ func (g *gatherer) dismiss(i queue.Item) bool {
 		return false
 	}
 	g.queue.Enter(&i)
-	g.settler.settle(&i, *v)
+	g.settler.settle(&i, v)
 	g.gate.byKey.parked(&i, v)
 	return true
 }

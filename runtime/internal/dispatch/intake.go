@@ -92,8 +92,13 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 			return time.After(left), asked
 		}
 	}
-	full := in.more && !in.hasRoom()
-	if in.parking.tend(full, in.window) {
+	full, crowded := false, false
+	if in.more {
+		all, waiting := in.queue.Load()
+		full = in.window-all < in.window/2
+		crowded = full && waiting > in.window/4
+	}
+	if in.parking.tend(crowded, in.window) {
 		full = !in.hasRoom()
 	}
 	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && full) {

@@ -96,9 +96,9 @@ func (l lanes) append(all []string, i *queue.Item) []string {
 	return all
 }
 
-// free lets the next deliveries have their turn in the lanes of one that is about to be settled, with that.
+// free lets the next deliveries have their turn in the lanes of one that is about to be settled, with that. Some are parked.
 func (l lanes) free(i *queue.Item, v *engine.Disposition) {
-	if v.Kind == engine.Release || v.Lane != "" || !l.consumer.Parked() {
+	if v.Kind == engine.Release || v.Lane != "" {
 		return
 	}
 	var memory [4]string
@@ -148,13 +148,20 @@ func (p *parking) wakeAfter(timer *time.Timer, d time.Duration) *time.Timer {
 	return timer
 }
 
-// tend parks what crowds a window of a size, in which there is no room, and looks after the lanes. It reports whether it
+// tend parks what crowds a window of a size, if it is crowded, and looks after the lanes. It reports whether it
 // has parked something.
-func (p *parking) tend(full bool, window int) (parked bool) {
+func (p *parking) tend(crowded bool, window int) (parked bool) {
+	if !crowded && p.crowd == 0 && !p.consumer.Parked() {
+		return false // nearly always
+	}
+	return p.tendLanes(crowded, window)
+}
+
+func (p *parking) tendLanes(crowded bool, window int) (parked bool) {
 	if p.cfg.Ephemeral {
 		return false
 	}
-	if full && p.queue.Waiting() > window/4 {
+	if crowded {
 		parked = p.relieve(window)
 	} else {
 		p.crowd = 0

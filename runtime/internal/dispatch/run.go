@@ -53,7 +53,8 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 			continue
 		}
 		if s.stopped.Load() {
-			s.settler.settle(&r.Item, r.release())
+			v := r.release()
+			s.settler.settle(&r.Item, &v)
 			return true
 		}
 		now := time.Now()
@@ -72,9 +73,10 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 		}
 	}
 	if r.reopens.IsZero() {
-		s.settler.settle(&r.Item, engine.Disposition{Kind: engine.Done, Staged: r.staged})
+		s.settler.settle(&r.Item, &engine.Disposition{Kind: engine.Done, Staged: r.staged})
 	} else {
-		s.settler.settle(&r.Item, r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens}))
+		v := r.disposition(engine.Disposition{Kind: engine.Snooze, Due: r.reopens})
+		s.settler.settle(&r.Item, &v)
 	}
 	return true
 }

@@ -85,14 +85,14 @@ type settler struct {
 
 // settle hands a disposition to the engine and frees the partition key. A strict
 // order then keeps its deliveries back until this one comes again.
-func (s *settler) settle(i *queue.Item, v engine.Disposition) {
-	s.beforeSettling(i, &v)
-	s.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: v}, nil)
+func (s *settler) settle(i *queue.Item, v *engine.Disposition) {
+	s.beforeSettling(i, v)
+	s.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: *v}, nil)
 	if s.settled(i.Key, i.Seq, v.Kind) {
 		s.signal()
 	}
 	if s.cfg.Settled != nil {
-		s.cfg.Settled(i.ID, v)
+		s.cfg.Settled(i.ID, *v)
 	}
 }
 
@@ -106,7 +106,9 @@ func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 	if s.cfg.Limits != nil {
 		s.limits.settle(i, v.Kind)
 	}
-	lanes{s.core}.free(i, v)
+	if s.consumer.Parked() {
+		lanes{s.core}.free(i, v)
+	}
 	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v) {
 		s.queue.Hold(i.Key, i.Seq, v.Due) // before it can come again
 	}
@@ -127,6 +129,6 @@ func (s *settler) putOff(i queue.Item, until time.Time) bool {
 	}
 	s.cfg.Logger.Info("a delivery waits until this process has lived for a while: it has one attempt left, and the last process ended soon after its start",
 		"event_id", i.ID, "event_type", i.Type, "subscription_id", s.cfg.Name, "until", until)
-	s.settle(&i, engine.Disposition{Kind: engine.Snooze, Due: until, NotCalled: true, Progress: i.Progress})
+	s.settle(&i, &engine.Disposition{Kind: engine.Snooze, Due: until, NotCalled: true, Progress: i.Progress})
 	return true
 }

@@ -58,7 +58,7 @@ func (a *Attempt) settle(v engine.Disposition) {
 	}
 	x := a.extra.Load()
 	if x == nil || x.reports == nil {
-		a.run.site.settler.settle(&a.run.Item, v)
+		a.run.site.settler.settle(&a.run.Item, &v)
 		return
 	}
 	x.disposition, x.settled = v, make(chan struct{})
@@ -105,15 +105,16 @@ func (a *Attempt) pay(forced bool) {
 	a.owes = owesNothing
 	switch owed {
 	case owesDone:
-		a.run.site.settler.settle(&a.run.Item, engine.Disposition{Kind: engine.Done, Staged: a.staged()})
+		a.run.site.settler.settle(&a.run.Item, &engine.Disposition{Kind: engine.Done, Staged: a.staged()})
 	case owesNext:
 		if forced {
 			a.handled = false
-			a.run.site.settler.settle(&a.run.Item, a.run.release())
+			v := a.run.release()
+			a.run.site.settler.settle(&a.run.Item, &v)
 		}
 	case owesDisposition:
 		x := a.extra.Load()
-		a.run.site.settler.settle(&a.run.Item, x.disposition)
+		a.run.site.settler.settle(&a.run.Item, &x.disposition)
 		close(x.settled)
 	}
 }

@@ -241,17 +241,17 @@ func (c *consumer) place(worker int) *claims.Place {
 func (c *consumer) Settle(one engine.Settled, others []engine.Settled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settle(one.Delivery, one.Disposition)
+	c.settle(one.Delivery, &one.Disposition)
 	for i := range others {
-		c.settle(others[i].Delivery, others[i].Disposition)
+		c.settle(others[i].Delivery, &others[i].Disposition)
 	}
 }
 
 // settle is Settle for who holds mu.
-func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
+func (c *consumer) settle(d *engine.Delivery, disposition *engine.Disposition) {
 	own := d.Token.(*delivery)
 	if own.tentative {
-		otherwise := disposition // a copy, because only this one has to be on the heap
+		otherwise := *disposition // a copy, because only this one has to be on the heap
 		own.otherwise = &otherwise
 	}
 	if c.ended || c.replaced {
@@ -270,7 +270,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 	}
 	own.settled = true
 	if disposition.Lane != "" {
-		c.lanes.park(d.Seq, &disposition)
+		c.lanes.park(d.Seq, disposition)
 	}
 	cancelled := false
 	if own.final = ledger.Settles(disposition.Kind); own.final {
@@ -281,7 +281,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition engine.Disposition) {
 		// The disposition needs a row, or the end of one. From here on until it
 		// is written the delivery must not be polled again.
 		c.rows[d.Seq] = own
-		c.dispositions = append(c.dispositions, settledDelivery{own, disposition, c.ground.types.number(nil, disposition.Staged), begun, cancelled, never})
+		c.dispositions = append(c.dispositions, settledDelivery{own, *disposition, c.ground.types.number(nil, disposition.Staged), begun, cancelled, never})
 		delay = 0
 	}
 	for len(c.way) > 0 && c.way[0].settled {

@@ -286,7 +286,7 @@ func (c *consumer) unsettle(one tentative) {
 	}
 	if otherwise := own.otherwise; otherwise != nil {
 		own.otherwise = nil
-		c.settle(&own.Delivery, *otherwise)
+		c.settle(&own.Delivery, otherwise)
 		return
 	}
 	if !slices.Contains(c.way, own) {

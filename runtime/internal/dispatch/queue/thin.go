@@ -108,15 +108,15 @@ func (q *Queue) remove(out []Surplus, one Surplus) []Surplus {
 	return out
 }
 
-// Waiting returns how many deliveries wait for others: in line, or for their partition key.
-func (q *Queue) Waiting() int {
+// Load returns how many deliveries there are, and how many of them wait for others: in line, or for their partition key.
+func (q *Queue) Load() (all, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := q.size - len(q.urgent)
-	for _, f := range q.ready {
-		waiting -= len(f.items) - f.head
+	waiting = q.size - len(q.urgent)
+	for i := range q.ready {
+		waiting -= len(q.ready[i].items) - q.ready[i].head
 	}
-	return waiting
+	return q.size, waiting
 }
 
 // Hurries tells whether a handler waits for the event at seq.
