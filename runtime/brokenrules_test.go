@@ -31,7 +31,7 @@ var brokenRules = []brokenRule{
 		"return b.park(i, engine.PauseLane(key))", "return nil"},
 	{"TestTheKeysThatOpenedFirstAreShown", "runtime/breakers.go", // all are shown
 		"return open[:len(open)-more], more", "return open, more"},
-	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/lanes.go", // nothing is parked
+	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/intake.go", // nothing is parked
 		"crowded = full && waiting > in.window/4", "crowded = full && waiting > in.window"},
 	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/lanes.go", // nothing is freed but by the patrol
 		"			v.Frees = append(v.Frees, lane)", "			_ = lane"},
