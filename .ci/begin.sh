@@ -32,6 +32,15 @@ done
 # and that is the runtime's to see to. Looking there takes two thirds of the time.
 race() { go test -vet=off -race -tags lockorder -gcflags='github.com/ncruces/go-sqlite3-wasm/...=-race=false' "$@"; }
 
+# A compiler of TypeScript: with it, what is exported is compiled and run.
+typescript() {
+  if ! command -v npm >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm
+  fi
+  npm install --silent --no-audit --no-fund --prefix "$TMPDIR/npm" typescript@5
+  export PATH="$TMPDIR/npm/node_modules/.bin:$PATH"
+} >/dev/null
+
 # The modules in folders with a go.mod of their own: module FOLDER, and what go test is given.
 module() {
   (cd "$1" && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 20m "${@:2}")

@@ -35,7 +35,7 @@ var (
 var killed = []string{
 	"generate", "generate --watch", "check", "check --format sarif", "lint", "breaking --against before.yaml", "breaking --db shop.db",
 	"describe", "policy *", "docs --out page.html", "schema --out schema.json", "fmt --write", "init started",
-	"export jsonschema --out schemas/events.json", "export asyncapi --out asyncapi.json",
+	"export jsonschema --out schemas/events.json", "export asyncapi --out asyncapi.json", "export typescript --out events.ts",
 	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml", "import openapi hooks.json --out imported.yaml",
 	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename group pair twins", "rename type Money Amount",
 	"rename limit bank bank-api", "rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",

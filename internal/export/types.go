@@ -39,10 +39,18 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 	default:
 		text(&s, t.Kind, c)
 	}
-	if t.MayBeNil() || (t.IsCollection() || t.Kind == catalog.Bytes) && c.MinItems.V == 0 && c.MinLength.V == 0 {
+	if mayBeNull(t, c) {
 		return nullable(s)
 	}
 	return s
+}
+
+// mayBeNull tells whether a value may be null: what has none is null, and so is a nil list, map or bytes of Go.
+func mayBeNull(t *catalog.TypeRef, c catalog.Constraints) bool {
+	if t.MayBeNil() || declared(t) != nil {
+		return t.MayBeNil()
+	}
+	return (t.IsCollection() || t.Kind == catalog.Bytes) && c.MinItems.V == 0 && c.MinLength.V == 0
 }
 
 // declared is the declared type or the named scalar that t is; nil for a built-in type, a list or a map.

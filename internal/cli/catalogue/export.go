@@ -16,14 +16,16 @@ func newExport() *cobra.Command {
 		Use:   "export",
 		Short: "Write a catalogue in the languages of other tools",
 		Long: `Export writes a catalogue for tools that do not know busgen: as JSON Schema, for
-tools that check payloads, or as AsyncAPI, for tools that document what a
-program sends and receives.
+tools that check payloads, as AsyncAPI, for tools that document what a
+program sends and receives, or as TypeScript, for receivers of webhooks and for
+frontends.
 
 Exit status: that of the verbs below.`,
 		Example: `  busgen export jsonschema
-  busgen export asyncapi`,
+  busgen export asyncapi
+  busgen export typescript --out events.ts`,
 	})
-	cmd.AddCommand(newExportJSONSchema(), newExportAsyncAPI())
+	cmd.AddCommand(newExportJSONSchema(), newExportAsyncAPI(), newExportTypeScript())
 	return cmd
 }
 
@@ -100,6 +102,31 @@ settings and schedules: they are under x-busgen.
 	}
 	cmd.Flags().StringVar(&info.Title, "title", "", "`name` of what is described (default: the catalogue's package)")
 	cmd.Flags().StringVar(&info.Version, "api-version", "1.0.0", "its `version`")
+	out.Flags(cmd)
+	return cmd
+}
+
+func newExportTypeScript() *cobra.Command {
+	var out cli.Output
+	cmd := &cobra.Command{
+		Use:   "typescript [events.yaml]",
+		Short: "Write types and type guards in TypeScript",
+		Long: `Typescript writes a module that imports nothing: a type for the payload of each
+event and for each declared type, a type guard for each of them, as in
+isOrderPlaced(value), and AnyEvent, the union of all events with their names.
+
+A guard checks that fields are there and of their kind, and the values of enums.
+It allows fields that are not in the catalogue, and does not check patterns,
+limits and formats. An integer beyond 2^53 loses digits in JSON.parse.
+` + exportStatus + `.`,
+		Example: `  busgen export typescript
+  busgen export typescript events/events.yaml --out web/src/events.ts`,
+		Args:              cli.AtMostOne("catalogue"),
+		ValidArgsFunction: cli.CompleteCatalogue,
+		RunE: cli.Report(func(args []string) (string, error) {
+			return exported(args, &out, func(c *catalog.Catalogue) ([]byte, error) { return export.TypeScript(c), nil })
+		}),
+	}
 	out.Flags(cmd)
 	return cmd
 }

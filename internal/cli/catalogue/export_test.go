@@ -25,6 +25,7 @@ func TestExportPrintsWhatThePackageMakes(t *testing.T) {
 	busgen(t, "export jsonschema").Wants(t, 0, made(export.JSONSchema(c)), "")
 	busgen(t, "export jsonschema --event order.placed").Wants(t, 0, made(export.EventSchema(c.Events[0])), "")
 	busgen(t, "export asyncapi events.yaml").Wants(t, 0, made(export.AsyncAPI(c, export.Info{Version: "1.0.0"})), "")
+	busgen(t, "export typescript").Wants(t, 0, string(export.TypeScript(c)), "")
 	busgen(t, "export asyncapi --title Shop --api-version 2").Wants(t, 0, made(export.AsyncAPI(c, export.Info{Title: "Shop", Version: "2"})), "")
 }
 

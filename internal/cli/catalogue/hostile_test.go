@@ -17,7 +17,7 @@ import (
 // hostileLines read a catalogue; LIKE stands for it.
 var hostileLines = []string{
 	"LIKE", "generate LIKE", "check LIKE", "lint LIKE", "breaking LIKE --against fine.yaml", "breaking fine.yaml --against LIKE", "describe LIKE",
-	"policy LIKE *", "docs LIKE", "export jsonschema LIKE", "export asyncapi LIKE", "fmt LIKE", "fmt --write LIKE",
+	"policy LIKE *", "docs LIKE", "export jsonschema LIKE", "export asyncapi LIKE", "export typescript LIKE", "fmt LIKE", "fmt --write LIKE",
 	"rename event LIKE a.b c.d", "new event LIKE a.b --field id:uuid", "new version LIKE a.b",
 }
 

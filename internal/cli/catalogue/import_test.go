@@ -96,7 +96,7 @@ func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 
 func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
-	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "docs", "schema"} {
+	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "export typescript", "docs", "schema"} {
 		printed := busgen(t, verb)
 		want, said := printed.Stdout, printed.Stderr
 		busgen(t, verb+" -o new/made").Wants(t, 0, "wrote new/made\n", said)
