@@ -35,9 +35,9 @@ race() { go test -vet=off -race -tags lockorder -gcflags='github.com/ncruces/go-
 # A compiler of TypeScript: with it, what is exported is compiled and run.
 typescript() {
   if ! command -v npm >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm
+    apt-get update -qq && apt-get install -y -qq --no-install-recommends nodejs npm || return
   fi
-  npm install --silent --no-audit --no-fund --prefix "$TMPDIR/npm" typescript@5
+  npm install --silent --no-audit --no-fund --prefix "$TMPDIR/npm" typescript@5 || return
   export PATH="$TMPDIR/npm/node_modules/.bin:$PATH"
 } >/dev/null
 
