@@ -130,7 +130,8 @@ busgen breakers close TO charge-card → 3: there is no
 busgen limits TO → No delivery is parked
 busgen running TO → No handler
 busgen schedules TO → schedule
-busgen audit TO → undiscard
+busgen events publish TO order.placed --catalogue events.yaml < {"number":70,"email":"ada@example.org"} → published order.placed
+busgen audit TO → publish
 stop
 busgen subscriptions remove TO ledger --yes → removed
 busgen status TO → send-receipt

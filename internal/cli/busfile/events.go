@@ -16,9 +16,9 @@ import (
 func newEvents(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "List and show the events of a file, discard and replay them",
+		Short: "List, show and publish the events of a file, discard and replay them",
 		Long: `An event is stored once, and delivered to every subscription that matches its
-type. These verbs show what was published and what became of it.
+type. These verbs publish, and show what was published and what became of it.
 
 Exit status: that of the verb.`,
 		Example: `  busgen events list shop.db --status pending
@@ -26,7 +26,7 @@ Exit status: that of the verb.`,
   busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsTree(on), newEventsExport(on),
+	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsTree(on), newEventsExport(on), newEventsPublish(on),
 		newEventsDiscard(on), newEventsCancel(on), newEventsUndiscard(on), newEventsReplay(on))
 	return cli.Family(cmd)
 }

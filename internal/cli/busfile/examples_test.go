@@ -96,7 +96,10 @@ func prepare(t *testing.T, s *shop, example string) {
 	case strings.Contains(example, "undiscard"):
 		does(t, "busgen dlq discard shop.db --all --because x --yes")
 	}
-	must(t, os.WriteFile("fixed.json", []byte(`{"number": 5, "email": "customer5@example.org"}`), 0o600))
+	const order = `{"number": 5, "email": "customer5@example.org"}`
+	for name, content := range map[string]string{"fixed.json": order, "order.json": order, "events.jsonl": `{"type": "order.placed", "payload": ` + order + "}\n"} {
+		must(t, os.WriteFile(name, []byte(content), 0o600))
+	}
 }
 
 // perform runs an example the way a shell does: pipes, input from files, and

@@ -120,8 +120,8 @@ type DeadLetterReader interface {
 	// prefix, in alphabetical order.
 	FailureGroupNames(ctx context.Context, prefix string) ([]string, error)
 
-	// Schema returns the schema of the newest version of an event type, by any of
-	// its names. It is zero if the log has none.
+	// Schema returns the schema of the newest version of an event type that has one, by any of
+	// its names. If none has, it has the newest version only. It is zero for a type that the log does not know.
 	Schema(ctx context.Context, eventType string) (event.Schema, error)
 }
 
@@ -143,10 +143,18 @@ type Checker interface {
 // entry in the audit. A process that dispatches notices it within 200 ms.
 type Steerer interface {
 	SubscriptionSteerer
+	EventPublisher
 	EventDiscarder
 	DeadLetterEditor
 	Sweeper
 	Eraser
+}
+
+// EventPublisher publishes what an operator writes.
+type EventPublisher interface {
+	// Publish appends events as [Appender].Append does, with one entry in the audit. The version of each is the newest of
+	// its type, which the log knows.
+	Publish(ctx context.Context, records []Record) error
 }
 
 // SubscriptionSteerer pauses, resumes and forgets subscriptions, and closes their

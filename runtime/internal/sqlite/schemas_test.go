@@ -16,7 +16,7 @@ func TestAFileTakesSchemas(t *testing.T) {
 	must(t, err)
 	defer log.Close()
 	inspection := inspectFile(t, path)
-	if got, err := inspection.Schema(t.Context(), "order.placed"); err != nil || got != (event.Schema{}) {
+	if got, err := inspection.Schema(t.Context(), "order.placed"); err != nil || got != (event.Schema{}) { // nor is the type known
 		t.Errorf("before: %+v, %v", got, err)
 	}
 	must(t, log.Declare(t.Context(), []engine.TypeSpec{{Name: "order.placed", Schema: "{}"}, {Name: "user.left"}}, nil))

@@ -220,9 +220,9 @@ func storeSchemas(c *database.Conn, changed map[int64]string, program string) er
 func (i *Inspection) Schema(ctx context.Context, eventType string) (schema event.Schema, err error) {
 	err = i.look(ctx, "read a schema of", func(c *database.Conn) error {
 		return c.Query(`
-			SELECT t.version, s.schema, s.stored_at, s.program FROM busgen_schemas s JOIN busgen_types t ON t.id = s.type
+			SELECT t.version, s.schema, s.stored_at, s.program FROM busgen_types t LEFT JOIN busgen_schemas s ON s.type = t.id
 			WHERE t.name = (SELECT name FROM busgen_types WHERE written = ? LIMIT 1)
-			ORDER BY t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
+			ORDER BY s.type IS NULL, t.version DESC, s.stored_at DESC LIMIT 1`, func(s *sqlite3.Stmt) error {
 			schema = event.Schema{Version: s.ColumnInt(0), Text: s.ColumnText(1), StoredAt: database.Time(s, 2), Program: s.ColumnText(3)}
 			return nil
 		}, eventType)

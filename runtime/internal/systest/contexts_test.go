@@ -490,6 +490,10 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, err := b.file.FailureGroupNames(ctx, "a")
 		return err
 	},
+	"File.Publish": func(ctx context.Context, b *blockedBus) error {
+		_, err := b.file.Publish(ctx, []inspect.NewEvent{{Type: "blockable", Payload: []byte(`{}`)}})
+		return err
+	},
 	"File.Schema": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Schema(ctx, "blockable"); return err },
 	"File.Export": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.Export(ctx, io.Discard, event.Filter{})

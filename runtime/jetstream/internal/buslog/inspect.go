@@ -296,6 +296,9 @@ func (in *Inspection) Schema(ctx context.Context, eventType string) (newest even
 			newest = s.Of
 		}
 	}
+	if newest.Text == "" {
+		newest.Version = in.registry.newestOf(eventType)
+	}
 	return newest, nil
 }
 
