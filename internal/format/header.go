@@ -9,7 +9,9 @@ import (
 var ownHeaders = []string{"parent_id", "published_by", "hops"}
 
 // OwnHeader tells whether only the bus itself writes a key of metadata.
-func OwnHeader(key string) bool { return slices.Contains(ownHeaders, key) || strings.HasPrefix(key, "busgen.") }
+func OwnHeader(key string) bool {
+	return slices.Contains(ownHeaders, key) || strings.HasPrefix(key, "busgen.")
+}
 
 // ReservedHeader says why a catalogue cannot declare a header of this name, and what to do; empty if it can.
 func ReservedHeader(name string) string {
