@@ -1,7 +1,9 @@
 package templates
 
 import (
-	_ "embed"
+	"embed"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/internal/output"
@@ -12,6 +14,8 @@ var (
 	starterCatalogue string
 	//go:embed starter/generate.go.txt
 	starterGenerate string
+	//go:embed starter/service
+	starterService embed.FS
 )
 
 // AttributesFile is the file that tells git how to merge the record of types, and Attributes is its content.
@@ -37,4 +41,26 @@ func Starter(packageName string) []output.File {
 		{Name: "generate.go", Content: []byte(rename.Replace(starterGenerate))},
 		{Name: AttributesFile, Content: []byte(Attributes)},
 	}
+}
+
+// Service returns the files of `busgen init --service`: a small program with HTTP, handlers, tests, and what brings it to
+// a server. Its package has an import path, and name is what the program is called: small letters, digits and hyphens.
+func Service(importPath, name string) []output.File {
+	fill := strings.NewReplacer("MODULE", importPath, "NAME", name)
+	files := []output.File{
+		{Name: "events/generate.go", Content: []byte(starterGenerate)},
+		{Name: AttributesFile, Content: []byte(Attributes)},
+	}
+	for from, to := range map[string]string{
+		"events.yaml": "events/events.yaml", "main.go.txt": "main.go", "handlers.go.txt": "handlers.go", "http.go.txt": "http.go",
+		"service_test.go.txt": "service_test.go", "Dockerfile.txt": "Dockerfile", "unit.txt": name + ".service",
+	} {
+		content, err := starterService.ReadFile(path.Join("starter/service", from))
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		files = append(files, output.File{Name: to, Content: []byte(fill.Replace(string(content)))})
+	}
+	slices.SortFunc(files, func(a, b output.File) int { return strings.Compare(a.Name, b.Name) })
+	return files
 }
