@@ -109,6 +109,7 @@ busgen subscriptions resume TO ledger → resumed
 busgen subscriptions pause TO --type order.* → paused
 busgen subscriptions resume TO --type order.* → resumed
 busgen subscriptions list TO → ledger
+busgen subscriptions show TO send-receipt → send-receipt
 busgen dlq list TO → payment.requested
 busgen dlq groups TO → connection refused
 busgen dlq show TO DEAD → failed attempt 3

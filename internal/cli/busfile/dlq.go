@@ -141,6 +141,11 @@ func groupLetters(c *call, filter event.Filter) (string, error) {
 	case len(groups) == 0:
 		return noLetters(filter), nil
 	}
+	return c.groupTable(groups), nil
+}
+
+// groupTable lists groups of dead letters, with the error of each below it.
+func (c *call) groupTable(groups []event.FailureGroup) string {
 	table := &terminal.Table{Columns: []terminal.Column{
 		{Title: "GROUP"}, {Title: "COUNT", Right: true}, {Title: "FIRST", Drop: 1}, {Title: "LAST"}, {Title: "SUBSCRIPTION"},
 		{Title: "TYPE"}, {Title: "REASON"},
@@ -158,7 +163,7 @@ func groupLetters(c *call, filter event.Filter) (string, error) {
 		}
 		table.Note(note)
 	}
-	return table.Render(c.screen), nil
+	return table.Render(c.screen)
 }
 
 // noLetters reports that no dead letter matches.

@@ -16,16 +16,17 @@ import (
 func newSubscriptions(on cli.Engines) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "subscriptions",
-		Short: "List, pause, resume and remove the subscriptions of a file",
+		Short: "List, show, pause, resume and remove the subscriptions of a file",
 		Long: `A subscription is a durable name with which a program handles events of some
 types. The file remembers for each subscription what it has handled; while no
 program handles it, its events wait.
 
 Exit status: that of the verb.`,
 		Example: `  busgen subscriptions list shop.db
+  busgen subscriptions show shop.db charge-card
   busgen subscriptions pause shop.db charge-card`,
 	}
-	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsPause(on), newSubscriptionsResume(on),
+	cmd.AddCommand(newSubscriptionsList(on), newSubscriptionsShow(on), newSubscriptionsPause(on), newSubscriptionsResume(on),
 		newSubscriptionsRemove(on))
 	return cli.Family(cmd)
 }

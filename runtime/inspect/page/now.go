@@ -22,6 +22,7 @@ type subscriptionRow struct {
 	event.SubscriptionState
 	More   bool // the backlog is longer than it was counted
 	Button button
+	Href   string // of its page
 }
 
 // breakerRow is a circuit breaker that is not closed.
@@ -50,7 +51,7 @@ func fillNow(q *request) (any, error) {
 	q.page.named(status.Path)
 	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path)}
 	for _, s := range status.Subscriptions {
-		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s)})
+		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s), subscriptionHref(s.Name)})
 	}
 	for _, b := range status.Breakers {
 		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})

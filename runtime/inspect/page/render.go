@@ -53,20 +53,22 @@ func templateOf(name string) *template.Template {
 
 // functions are what templates can call, besides the fields of what they get.
 var functions = template.FuncMap{
-	"ago":     words.Ago, // ago .At $.Time
-	"span":    words.Span,
-	"number":  words.Number,
-	"counted": words.Counted, // counted 3 "event"
-	"bytes":   words.Bytes,
-	"rate":    words.Rate,
-	"utc":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, // for datetime
-	"when":    func(t, now time.Time) moment { return moment{t, now} },
-	"tone":    tone,
-	"failed":  attemptsFailed,
-	"short":   func(text string) string { return clip(text, 200) },
-	"clip":    func(text string) string { return clip(text, mostBytes) },
-	"buttons": func(b button, may bool) shownButton { return shownButton{b, may} },
+	"ago":      words.Ago, // ago .At $.Time
+	"span":     words.Span,
+	"number":   words.Number,
+	"counted":  words.Counted, // counted 3 "event"
+	"bytes":    words.Bytes,
+	"rate":     words.Rate,
+	"utc":      func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, // for datetime
+	"when":     func(t, now time.Time) moment { return moment{t, now} },
+	"tone":     tone,
+	"failed":   attemptsFailed,
+	"short":    func(text string) string { return clip(text, 200) },
+	"clip":     func(text string) string { return clip(text, mostBytes) },
+	"buttons":  func(b button, may bool) shownButton { return shownButton{b, may} },
+	"rows":     func(of any, v view) shownRows { return shownRows{of, v.Time, v.MayAct} }, // rows .Breakers $
+	"standing": subscriptionHref,
 }
 
 // tone is the class of a badge for a status of an event or a state of a delivery.
@@ -95,6 +97,13 @@ type moment struct{ At, Now time.Time }
 type shownButton struct {
 	button
 	May bool
+}
+
+// shownRows are rows for a part that has times or buttons.
+type shownRows struct {
+	Of     any
+	Time   time.Time
+	MayAct bool
 }
 
 // show answers with a page.

@@ -14,6 +14,7 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&eventSheet,
 		&eventsSheet,
 		&subscriptionsSheet,
+		&subscriptionSheet,
 		&catalogueSheet,
 		&typeSheet,
 		&auditSheet,

@@ -1,0 +1,259 @@
+// Package standing says in words why a subscription does not go on: what keeps its deliveries from being handled, the most
+// important thing first. The command and the page show the same sentences.
+package standing
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/words"
+	"github.com/busgen/busgen/runtime/event"
+)
+
+// The levels of a [Reason].
+const (
+	Bad  = "bad"  // it stands still, and somebody has to do something
+	Warn = "warn" // something waits, as it was told to
+	Good = "good" // it goes on, or has nothing to do
+)
+
+// Reason is one thing that is to be said of a subscription.
+type Reason struct {
+	Level string    `json:"level"`
+	Text  string    `json:"text"`           // a sentence
+	Since time.Time `json:"since,omitzero"` // UTC; zero if that is not known
+}
+
+// Of returns what is to be said of a subscription, the first cause first. There is always one. A subscription that the
+// status does not have is false.
+func Of(status event.Status, name string) (reasons []Reason, known bool) {
+	at := slices.IndexFunc(status.Subscriptions, func(s event.SubscriptionState) bool { return s.Name == name })
+	if at < 0 {
+		return nil, false
+	}
+	l := looking{bus: status, of: status.Subscriptions[at]}
+	l.process()
+	l.itself()
+	l.breakers()
+	l.pauses()
+	l.lanes()
+	l.versions()
+	l.handlers()
+	l.rest()
+	return l.reasons, true
+}
+
+// looking is a look at one subscription.
+type looking struct {
+	bus     event.Status
+	of      event.SubscriptionState
+	reasons []Reason
+}
+
+func (l *looking) say(level string, since time.Time, format string, args ...any) {
+	l.reasons = append(l.reasons, Reason{level, fmt.Sprintf(format, args...), since})
+}
+
+func (l *looking) ago(t time.Time) string { return words.Ago(t, l.bus.At) }
+
+// span is how long something has been so.
+func (l *looking) span(since time.Time) string { return words.Span(max(l.bus.At.Sub(since), 0)) }
+
+// alive tells whether a process dispatches.
+func (l *looking) alive() bool { return l.bus.Owner != nil && l.bus.Owner.Alive }
+
+// process says what keeps all subscriptions.
+func (l *looking) process() {
+	if l.bus.Unwritable != "" {
+		l.say(Bad, time.Time{}, "Nothing can be stored: %s.", l.bus.Unwritable)
+	}
+	switch {
+	case l.alive():
+	case l.of.Backlog == 0:
+		l.say(Good, time.Time{}, "No process dispatches, and there is nothing to handle.")
+	case l.bus.Owner == nil:
+		l.say(Bad, time.Time{}, "No process has ever dispatched from this bus.")
+	case l.bus.Owner.PID == 0:
+		l.say(Bad, time.Time{}, "No process dispatches.")
+	default:
+		l.say(Bad, l.bus.Owner.Since, "No process dispatches: process %d, which started %s, has ended.", l.bus.Owner.PID, l.ago(l.bus.Owner.Since))
+	}
+	if l.bus.CrashLoop {
+		l.say(Bad, time.Time{}, "The last process ended within 10 seconds of its start while handlers were running: deliveries that another crash would make dead letters wait for one that lives longer.")
+	}
+}
+
+// itself says what keeps the whole subscription.
+func (l *looking) itself() {
+	for _, p := range l.bus.Pauses {
+		if p.Subscription == l.of.Name && p.Key == "" {
+			l.say(Warn, p.Since, "It has been paused for %s%s.", l.span(p.Since), by(p))
+		}
+	}
+	for _, s := range l.of.Stalled {
+		l.say(Bad, s.Since, "It has stood still for %s: %s.", l.span(s.Since), s)
+	}
+	if l.of.Unhandled {
+		l.say(Bad, time.Time{}, "No process has a handler for it: it was renamed without an alias, or its program does not run.")
+	}
+}
+
+// by names who has paused something, and why.
+func by(p event.PauseState) string {
+	text := ""
+	if p.Actor != "" {
+		text = " by " + p.Actor
+	}
+	if p.Reason != "" {
+		text += ": " + strings.TrimRight(p.Reason, ".")
+	}
+	return text
+}
+
+// shown is how many keys a sentence names.
+const shown = 3
+
+func (l *looking) breakers() {
+	var keys []string
+	more, since := 0, time.Time{}
+	for _, b := range l.bus.Breakers {
+		switch {
+		case cmp.Or(b.Group, b.Subscription) != l.of.Name && b.Subscription != l.of.Name:
+		case b.Key != "":
+			keys, more = append(keys, b.Key), more+b.More
+			if since.IsZero() {
+				since = b.Since
+			}
+		default:
+			whose := "Its circuit breaker"
+			if b.Group != "" && b.Subscription != l.of.Name {
+				whose = "The circuit breaker of its member " + b.Subscription
+			}
+			next := ", and one delivery is tried now"
+			if !b.Until.IsZero() {
+				next = ", and tries the next one " + l.ago(b.Until)
+			}
+			l.say(Bad, b.Since, "%s has been %s for %s: %d of %d deliveries failed%s.", whose, b.State, l.span(b.Since), b.Failures, b.Deliveries, next)
+		}
+	}
+	if len(keys) > 0 {
+		l.say(Warn, since, "%s not closed: %s.", have(len(keys)+more, "circuit breaker of a key is", "circuit breakers of keys are"), some(keys, len(keys)+more))
+	}
+}
+
+func (l *looking) pauses() {
+	var keys []string
+	since := time.Time{}
+	for _, p := range l.bus.Pauses {
+		switch {
+		case p.Subscription == l.of.Name && p.Key != "":
+			if keys = append(keys, p.Key); since.IsZero() {
+				since = p.Since
+			}
+		case p.Types != "" && l.gets(p.Types):
+			l.say(Warn, p.Since, "Events of type %s have been paused for %s%s.", p.Types, l.span(p.Since), by(p))
+		}
+	}
+	if len(keys) > 0 {
+		l.say(Warn, since, "%s paused: %s.", have(len(keys), "key is", "keys are"), some(keys, len(keys)))
+	}
+}
+
+// gets tells whether the subscription gets an event type that a glob matches.
+func (l *looking) gets(globbed string) bool {
+	own, err := glob.ParseSet(l.of.Pattern)
+	paused, also := glob.Parse(globbed)
+	if err != nil || also != nil {
+		return false
+	}
+	return own.Match(globbed) || paused.Match(l.of.Pattern) ||
+		slices.ContainsFunc(l.bus.Types, func(t event.TypeCount) bool { return own.Match(t.Name) && paused.Match(t.Name) })
+}
+
+func (l *looking) lanes() {
+	for _, lane := range l.bus.Lanes {
+		if lane.Subscription != l.of.Name {
+			continue
+		}
+		what := ""
+		switch lane.Kind {
+		case event.LaneLimit:
+			what = "limit " + lane.Limit
+			if lane.Key != "" {
+				what += " of " + lane.Key
+			}
+		case event.LaneKey:
+			what = "earlier ones of their partition key " + lane.Key
+		case event.LaneBreaker:
+			what = "the circuit breaker of " + lane.Key
+		default:
+			what = "the end of the pause of " + lane.Key
+		}
+		l.say(Warn, lane.Since, "%s for %s, the first from %s.", have(lane.Waiting, "delivery waits", "deliveries wait"), what, l.ago(lane.Since))
+	}
+}
+
+func (l *looking) versions() {
+	for _, n := range l.of.Newer {
+		l.say(Warn, n.Since, "%s for a program that knows version %d of %s, for %s.", have(n.Events, "event has waited", "events have waited"), n.Version, n.Type, l.span(n.Since))
+	}
+}
+
+func (l *looking) handlers() {
+	run, left, since := 0, 0, time.Time{}
+	for _, r := range l.bus.Running {
+		if cmp.Or(r.Group, r.Subscription) != l.of.Name && r.Subscription != l.of.Name {
+			continue
+		}
+		if run++; since.IsZero() || r.Started.Before(since) {
+			since = r.Started
+		}
+		if r.Abandoned {
+			left++
+		}
+	}
+	if left > 0 {
+		l.say(Bad, since, "%s and was left behind: it may hold what others wait for.", have(left, "handler has ignored its deadline", "handlers have ignored their deadlines"))
+	}
+	if l.of.Saturated {
+		l.say(Bad, since, "Its handlers are busy all the time while its backlog grows: concurrency of the catalogue lets more of them run at once.")
+	}
+	if run > left {
+		l.say(Good, since, "%s for more than a second, the longest for %s.", have(run-left, "handler has run", "handlers have run"), l.span(since))
+	}
+}
+
+// rest says where it stands if nothing keeps it.
+func (l *looking) rest() {
+	if l.of.Waiting > 0 && l.alive() {
+		l.say(Good, time.Time{}, "%s for a retry, a delay or a snooze.", have(l.of.Waiting, "delivery waits", "deliveries wait"))
+	}
+	switch {
+	case len(l.reasons) > 0:
+	case l.of.Backlog == 0:
+		l.say(Good, time.Time{}, "It has handled everything.")
+	default:
+		l.say(Good, l.of.Oldest, "It goes on: %s to be handled, the oldest from %s.", have(l.of.Backlog, "event is", "events are"), l.ago(l.of.Oldest))
+	}
+}
+
+// have is a number with a thing: "1 key is", "1,200 keys are".
+func have(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return words.Number(n) + " " + many
+}
+
+// some names the first few of all keys.
+func some(keys []string, all int) string {
+	text := strings.Join(keys[:min(len(keys), shown)], ", ")
+	if more := all - min(len(keys), shown); more > 0 {
+		text += fmt.Sprintf(" and %s more", words.Number(more))
+	}
+	return text
+}

@@ -1,0 +1,90 @@
+package page
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+
+	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/internal/standing"
+	"github.com/busgen/busgen/runtime/event"
+)
+
+var subscriptionSheet = sheet{path: "subscription", title: "Subscription", live: true, template: "subscription", fill: fillSubscription}
+
+// subscriptionData is the Data of the page of a subscription.
+type subscriptionData struct {
+	subscriptionItem
+	Known    bool // the page has a catalogue
+	Why      []standing.Reason
+	Breakers []breakerRow
+	Lanes    []event.Lane
+	Working  []event.Running
+	Problems []problem
+	More     int    // causes that are not shown
+	Counted  bool   // all of its backlog was counted
+	CLI      string // the same by command
+}
+
+// causesShown is how many causes of dead letters the page of a subscription shows.
+const causesShown = 10
+
+// subscriptionHref is where a subscription is shown.
+func subscriptionHref(name string) string {
+	return "./subscription?" + url.Values{"name": {name}}.Encode()
+}
+
+func fillSubscription(q *request) (any, error) {
+	name := q.FormValue("name")
+	if name == "" {
+		return nil, badRequest("The address names no subscription.")
+	}
+	status, err := q.file().Status(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	why, known := standing.Of(status, name)
+	if !known {
+		return nil, &event.NotFoundError{Thing: "subscription", Name: name}
+	}
+	types, err := q.typeNames()
+	if err != nil {
+		return nil, err
+	}
+	data := subscriptionData{Known: q.page.knowsSettings(), Why: why, CLI: commandline.Of("subscriptions show", nil, status.Path, name)}
+	for _, s := range status.Subscriptions {
+		if s.Name == name {
+			data.subscriptionItem = q.subscription(status, s, types)
+			data.Counted = !data.subscriptionItem.More
+		}
+	}
+	for _, b := range status.Breakers {
+		if b.Subscription == name || b.Group == name {
+			data.Breakers = append(data.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
+		}
+	}
+	for _, l := range status.Lanes {
+		if l.Subscription == name {
+			data.Lanes = append(data.Lanes, l)
+		}
+	}
+	for _, r := range status.Running {
+		if cmp.Or(r.Group, r.Subscription) == name {
+			data.Working = append(data.Working, r)
+		}
+	}
+	causes, err := q.causes()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range causes.groups {
+		switch {
+		case !slices.Contains(g.Subscriptions, name):
+		case len(data.Problems) == causesShown:
+			data.More++
+		default:
+			data.Problems = append(data.Problems, problem{FailureGroup: g, Message: cutGroup(g), Href: groupHref(g.Fingerprint), Sample: letterHref(g.Sample)})
+		}
+	}
+	return data, nil
+}
