@@ -15,9 +15,8 @@ import (
 )
 
 // LimitTimeoutError says that a [declare.Limit] has had no room for as long as its Wait. As the
-// failure of an attempt it counts like any other, but neither for circuit breakers, also those
-// of the members of a group, nor for the failure throttle: the handler was not called. If a
-// handler returns the one that [Limiter.Do] has given it, that is a failure of the handler.
+// failure of an attempt it counts like any other, but not for circuit breakers, also those
+// of the members of a group: the handler was not called. If a handler returns the one that [Limiter.Do] has given it, that is a failure of the handler.
 //
 //	type LimitTimeoutError struct {
 //		Limit string

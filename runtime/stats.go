@@ -75,7 +75,7 @@ type SubscriptionStats struct {
 	Batches *observe.BatchStats `json:"batches,omitempty"`
 	// Settings are in force at the moment, by event type: those of the catalogue
 	// or what it was tuned to, under the options of the subscription. A member of
-	// a group has the Retry, ExpiresAfter, MaxSnoozes and FailureThrottle of its group. Rules for errors
+	// a group has the Retry, ExpiresAfter and MaxSnoozes of its group. Rules for errors
 	// that are options ([WithPermanentErrors], [WithErrorRetry]) are not shown.
 	Settings map[string]declare.Settings `json:"settings"`
 }
@@ -152,7 +152,7 @@ func (s *innerSubscription) settings() map[string]declare.Settings {
 	}
 	for eventType, merged := range *s.feed.settings.Load() {
 		if one, ok := settings[eventType]; ok {
-			one.Retry, one.ExpiresAfter, one.MaxSnoozes, one.FailureThrottle = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle
+			one.Retry, one.ExpiresAfter, one.MaxSnoozes = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes
 			one.HoldUnknown = merged.HoldUnknown
 			settings[eventType] = one
 		}

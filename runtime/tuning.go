@@ -140,7 +140,7 @@ func (s *innerSubscription) decodes() bool { return !s.raw && !s.dead }
 func (s *innerSubscription) compile(settings declare.Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever,
-		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: queue.Priority(priority),
+		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, Priority: queue.Priority(priority),
 	}
 	if len(settings.Limits) > 0 {
 		compiled.Limits = s.bus.limitUses(settings.Limits)

@@ -18,7 +18,7 @@ var (
 	limitKeys    = &context{keys: []string{"doc", "go_name", "at_once", "rate", "burst", "hold", "wait", "lax"}}
 	useKeys      = &context{each: &context{keys: []string{"limit", "by"}}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "limits", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "redrive"}
+	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "limits", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "retry", "errors", "breaker", "redrive"}
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "limits": useKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 

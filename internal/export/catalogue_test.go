@@ -320,7 +320,6 @@ func TestTheSchemaHasTheLimitsOfTheReader(t *testing.T) {
 		"defaults: { breaker: { threshold: % } }":                          {"-0.01", "0", "0.99", "1"},
 		"defaults: { breaker: { min_samples: % } }":                        {"0", "1", "10000", "10001"},
 		"defaults: { max_snoozes: % }":                                     {"0", "1", "1000000", "1000001", "off", "no"},
-		"defaults: { failure_throttle: % }":                                {"0", "1", "10000", "10001", "off", "no"},
 		"defaults: { redrive: { max: % } }":                                {"0", "1", "1000", "1001"},
 		"types: { T: { fields: { f: { type: string, min_length: % } } } }": {"-1", "0", "1073741824", "1073741825"},
 		"types: { T: { fields: { f: { type: string, max_length: % } } } }": {"-1", "0", "1073741824", "1073741825"},

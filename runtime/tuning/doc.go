@@ -10,7 +10,7 @@
 //	err = bus.Start(ctx)
 //
 // What can be tuned is how events are delivered: retry, timeout, slow_after,
-// slow_event_after, expires_after, hold_unknown, max_snoozes, breaker, failure_throttle, concurrency, strict_order,
+// slow_event_after, expires_after, hold_unknown, max_snoozes, breaker, concurrency, strict_order,
 // batch, limits, errors and redrive, of event types and of the subscriptions that the
 // catalogue declares. New settings apply from the next attempt and the next failure on; a
 // retry that waits keeps its time. Options of the call that subscribes override them, as

@@ -38,7 +38,7 @@ func TestLimitsOfSubscriptionsAreTuned(t *testing.T) {
 		"limits: [mail]":            {{Limit: "mail"}},
 		"limits: off":               nil,
 		"limits: []":                nil,
-		"max_snoozes: 5":            nil,
+		"slow_after: 5s":            nil,
 		"limits: [{ limit: mail }]": {{Limit: "mail"}},
 		"limits: [{ limit: bank }]": {{Limit: "bank"}},
 	} {

@@ -23,7 +23,7 @@ const around = "version: 1\npackage: shop\ntest_kit: true\nimport_path: example.
 // settings has a value for each setting, which is not the one that is built in.
 var settings = map[string]string{
 	"retry": "{ max_attempts: 7 }", "timeout": "off", "slow_after": "3s", "slow_event_after": "7m", "expires_after": "9h", "hold_unknown": "3d", "max_snoozes": "8",
-	"breaker": "off", "failure_throttle": "6", "concurrency": "5", "strict_order": "true", "batch": "{ size: 25 }", "limits": "[bank]",
+	"breaker": "off", "concurrency": "5", "strict_order": "true", "batch": "{ size: 25 }", "limits": "[bank]",
 	"errors": "{ refused: permanent }", "redrive": "{}", "priority": "critical",
 }
 
@@ -37,7 +37,7 @@ func with(others map[string]string) map[string]string {
 // inShort returns what is silent: also describe, which leaves to policy what few people look for.
 func inShort(others map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, key := range []string{"breaker", "errors", "failure_throttle", "hold_unknown", "max_snoozes", "slow_after", "slow_event_after"} {
+	for _, key := range []string{"breaker", "errors", "hold_unknown", "max_snoozes", "slow_after", "slow_event_after"} {
 		all[key] = "describe"
 	}
 	maps.Copy(all, others)

@@ -133,8 +133,6 @@ func (l *life) newSub(name string) lifeSub {
 		if !s.batch {
 			s.opts = append(s.opts, limitedBy("scales by weight"))
 		}
-	case 2:
-		s.opts = append(s.opts, runtime.WithFailureThrottle(1+l.IntN(4)))
 	}
 	return s
 }

@@ -108,30 +108,6 @@ func (env *Env) TestALimitWithoutRoomDoesNotUseUpTheProbeOfAMember(t *testing.T)
 	})
 }
 
-func (env *Env) TestALimitWithoutRoomIsNoFailureForTheThrottle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.openLate(t)
-		var g gauge
-		f.handleUsers("one", func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil },
-			limitedBy("mail by name"), runtime.WithConcurrency(4), runtime.WithFailureThrottle(2),
-			runtime.WithRetry(retry.MaxAttempts(1)))
-		for _, name := range []string{"a", "b", "c"} {
-			f.occupy("mail", name)
-		}
-		f.MustStart()
-		f.users("a", "b", "c")
-		time.Sleep(10 * time.Second)
-		if n := f.Stats().Subscriptions[0].Dead; n != 3 {
-			t.Fatalf("%d events are dead, want 3", n)
-		}
-		f.users("d", "e")
-		f.Idle()
-		if g.most.Load() != 2 {
-			t.Errorf("%d ran at once, want 2", g.most.Load())
-		}
-	})
-}
-
 // It was the handler that has called.
 func (env *Env) TestALimitWithoutRoomThatAHandlerReturnsIsItsFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

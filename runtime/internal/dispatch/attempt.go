@@ -276,7 +276,6 @@ func (a *Attempt) judge(f failure, now time.Time) {
 func (a *Attempt) succeed(now time.Time) {
 	s := a.run.site
 	a.permit.Success(now)
-	s.gate.noteSuccess()
 	if !a.counted {
 		a.handler.Count.Succeeded(a, now)
 	}

@@ -146,10 +146,6 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			c.limits.putBack(i)
 			return nil, time.After(time.Until(until)), false
 		}
-		if c.gate.throttled(settings) {
-			c.limits.putBack(i) // the one that runs will signal
-			return nil, nil, false
-		}
 		now := w.now()
 		if c.cfg.Limits != nil || settings.BreakerBy != "" {
 			if c.intake.outdated(i, settings) && !c.intake.relimit(&i, settings) {

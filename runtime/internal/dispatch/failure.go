@@ -167,7 +167,6 @@ func (a *Attempt) fail(f failure) {
 		a.withdraw()
 	} else {
 		a.failPermit(now, fmt.Sprint(a.shown(f.text)))
-		a.run.site.gate.noteFailure()
 	}
 	due, reason := a.next(f, now)
 	if reason != "" {
@@ -243,7 +242,6 @@ func (a *Attempt) snooze(until, now time.Time, failure *event.FailedAttempt) {
 // its last word for all members.
 func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
-	a.run.site.gate.noteSuccess()
 	a.tell(a.handler.Count.Discarded(a, reason, now))
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
 }
