@@ -332,8 +332,8 @@ func (f *feed) shares(limit string) bool {
 				}
 				continue
 			}
-			needs := func(u queue.LimitUse) bool { return u.Name == limit && u.By == "" }
-			if !slices.ContainsFunc(f.settingsOf(eventType).Limits, needs) {
+			needs := declare.LimitUse{Limit: limit}
+			if !slices.Contains(f.settingsOf(eventType).Limits, needs) {
 				return false
 			}
 		}

@@ -50,8 +50,8 @@ type SubscriptionStats struct {
 	// Saturated says that its handlers, or those of its group, are busy all the time while its
 	// backlog grows, as the health checks saw it last.
 	Saturated bool `json:"saturated,omitempty"`
-	// Limited is how many of its deliveries, or of those of its group, wait for a [declare.Limit] or for
-	// [WithWorkers] at this moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
+	// Limited is how many of its deliveries, or of those of its group, wait for a [declare.Limit] at this
+	// moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
 	// batches are not counted.
 	Limited int `json:"limited,omitempty"`
 	// Stalls is how many times it, or its group, had something to handle, a free worker and no reason to wait, and

@@ -151,14 +151,11 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
 		SlowEventAfter: durationText(s.SlowEventAfter), ExpiresAfter: durationText(s.ExpiresAfter), HoldUnknown: cmp.Or(durationText(s.HoldUnknown), "off"),
-		Breaker: breakerJSONOf(s.Breaker), MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
+		Breaker: breakerJSONOf(s.Breaker), MaxSnoozes: s.MaxSnoozes, Limits: s.Limits, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
 	}
 	if s.Batch != (Batch{}) {
 		b := s.Batch.WithDefaults()
 		encoded.Batch = &batchJSON{b.Size, b.Wait.String()}
-	}
-	for _, use := range s.Limits {
-		encoded.Limits = append(encoded.Limits, limitUseJSON(use))
 	}
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
@@ -189,14 +186,9 @@ type settingsJSON struct {
 	Concurrency    int             `json:"concurrency,omitempty"`
 	StrictOrder    bool            `json:"strict_order,omitempty"`
 	Batch          *batchJSON      `json:"batch,omitempty"`
-	Limits         []limitUseJSON  `json:"limits,omitempty"`
+	Limits         []LimitUse      `json:"limits,omitempty"`
 	Errors         []errorRuleJSON `json:"errors,omitempty"`
 	Redrive        *redriveJSON    `json:"redrive,omitempty"`
-}
-
-type limitUseJSON struct {
-	Limit string `json:"limit"`
-	By    string `json:"by,omitempty"`
 }
 
 type batchJSON struct {

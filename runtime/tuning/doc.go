@@ -16,8 +16,8 @@
 // retry that waits keeps its time. Options of the call that subscribes override them, as
 // they override generated code.
 //
-// Of limits, at_once, rate, burst, wait and lax can be tuned, and apply at once: what waits
-// may begin, and what runs keeps its place. A limit of [runtime.WithLimit] stays as it is.
+// Of limits, at_once and rate can be tuned, and apply at once: what waits may begin, and what
+// runs keeps its place. A limit of [runtime.WithLimit] stays as it is.
 //
 // A concurrency and a strict_order apply to subscriptions that begin to deliver afterwards: in
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.

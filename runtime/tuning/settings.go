@@ -39,7 +39,7 @@ func overrideOf(s catalog.Settings) declare.Override {
 		o.Limits = []declare.LimitUse{}
 	}
 	for _, use := range s.Limits.V {
-		o.Limits = append(o.Limits, declare.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
+		o.Limits = append(o.Limits, declare.LimitUse{Limit: use.Limit.Name, By: use.By.V})
 	}
 	for _, rule := range s.Errors {
 		o.Errors = append(o.Errors, declare.ErrorRule{Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options()})

@@ -63,9 +63,9 @@ var places = map[string]place{
 		silent:    inShort(map[string]string{"go_name": "describe"}), // it is that of a constant
 	},
 	"limit": {
-		catalogue: around + "limits: { bank: { at_once: 4, rate: 5 per 1s, wait: 1s, KEY } }\nevents:\n  a.done: { limits: [bank] }\n",
-		values:    map[string]string{"doc": "It is busy.", "go_name": "House", "burst": "7", "hold": "event", "lax": "true"},
-		silent: map[string]string{"at_once": "*", "rate": "*", "wait": "*", // it has these
+		catalogue: around + "limits: { bank: { at_once: 4, rate: 5 per 1s, KEY } }\nevents:\n  a.done: { limits: [bank] }\n",
+		values:    map[string]string{"doc": "It is busy.", "go_name": "House"},
+		silent: map[string]string{"at_once": "*", "rate": "*", // it has these
 			"go_name": "policy docs describe", "doc": "describe"},
 	},
 	"group": {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
@@ -115,7 +116,7 @@ type Settings struct {
 	MaxSnoozes     int           // 0 for no limit
 	Priority       queue.Priority
 	Errors         []ErrorRule
-	Limits         []queue.LimitUse
+	Limits         []declare.LimitUse
 	BreakerBy      string // path of the field whose value is the key of the breaker; empty for one breaker for all
 }
 

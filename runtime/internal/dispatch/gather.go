@@ -292,21 +292,12 @@ func (g *gatherer) begin(now time.Time, asks *bool) (b *Batch, reopens <-chan ti
 			return nil, nil
 		}
 	}
-	if granted.TooLate() { // which says nothing about the handler
-		for _, permit := range permits {
-			permit.Release()
-		}
-		permits = nil
-	}
 	b = &Batch{site: g.site, limits: granted, alone: first.Suspect, runs: make([]run, len(g.Items))}
 	for at := range g.Items {
 		r := &b.runs[at]
 		g.queue.Enter(&g.Items[at])
 		r.Item, r.site, r.alone = g.Items[at], g.site, b.alone
 		r.settings, r.Limits = r.inForce(), granted
-		if granted.TooLate() && r.Failure() == nil {
-			r.Fail(granted.Failure)
-		}
 		r.initial.started = now
 		if len(permits) > 0 {
 			r.initial.permit = permits[at]

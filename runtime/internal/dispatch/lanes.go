@@ -9,7 +9,6 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
-	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // A lane is what deliveries wait for one after the other: room in a limit, by its key, a partition key, or a breaker by its
@@ -56,14 +55,14 @@ func (l lanes) keyLane(key string) string {
 }
 
 // limitLane returns the lane of a limit; empty for one that keeps all deliveries of the subscription from beginning.
-func (l lanes) limitLane(u limit.Use) string {
+func (l lanes) limitLane(name, key string) string {
 	switch {
-	case u.Key != "":
-		return engine.LaneOf("limit", u.Name+" "+u.Key)
-	case u.Name == "" || l.cfg.Shared != nil && l.cfg.Shared(u.Name):
+	case key != "":
+		return engine.LaneOf("limit", name+" "+key)
+	case l.cfg.Shared != nil && l.cfg.Shared(name):
 		return ""
 	}
-	return engine.LaneOf("limit", u.Name)
+	return engine.LaneOf("limit", name)
 }
 
 // append appends the lanes of a delivery, that of its partition key first.
@@ -82,14 +81,14 @@ func (l lanes) append(all []string, i *queue.Item) []string {
 	}
 	if i.Limits != nil && i.Limits.Uses != nil {
 		for _, u := range i.Limits.Uses {
-			if lane := l.limitLane(u); lane != "" {
+			if lane := l.limitLane(u.Name, u.Key); lane != "" {
 				all = append(all, lane)
 			}
 		}
 		return all
 	}
 	for _, u := range l.cfg.Settings(i.Type).Limits {
-		if lane := l.limitLane(limit.Use{Limit: u.Limit}); u.By == "" && lane != "" {
+		if lane := l.limitLane(u.Limit, ""); u.By == "" && lane != "" {
 			all = append(all, lane)
 		}
 	}
@@ -212,7 +211,7 @@ func (p *parking) waitsFor(i queue.Item) (lane string, due time.Time) {
 	if use.Limit == nil {
 		return "", due
 	}
-	return p.limitLane(use), due
+	return p.limitLane(use.Name, use.Key), due
 }
 
 // divert parks deliveries that have to go behind parked ones, and returns the others.

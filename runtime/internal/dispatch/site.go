@@ -104,7 +104,7 @@ func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 		}
 	}
 	if s.cfg.Limits != nil {
-		s.limits.settle(i, v.Kind)
+		i.Unwait()
 	}
 	lanes{s.core}.free(i, v)
 	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v) {

@@ -419,9 +419,9 @@ var Catalogue = runtime.NewCatalogue(
 	AnsweredWithMuchType,
 	ReportRequestedType,
 ).WithLimits(
-	declare.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: declare.HoldEvent, Wait: 30 * time.Second, Lax: true},
-	declare.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
-	declare.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond, Wait: 24 * time.Hour},
+	declare.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3},
+	declare.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute},
+	declare.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond},
 ).WithSubscriptions(
 	declare.PatternSubscription{
 		Name:     OnKeepEverything,
