@@ -11,7 +11,8 @@ import (
 
 // A delivery passes the gate when a worker takes it: neither the subscription nor the
 // event type is paused, the program knows the version of the event, the breaker is closed,
-// and no suspect of a crash is running. Deliveries that may not pass stay in the queue. Only those that are held get a row: see held.go.
+// and no suspect of a crash is running. Deliveries that may not pass stay in the queue. Only
+// those that are held get a row.
 
 // gate counts what has passed it, and knows what stops others. It is safe for concurrent use, but for newer.
 type gate struct {

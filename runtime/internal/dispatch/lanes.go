@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // A lane is what deliveries wait for one after the other: room in a limit, by its key, a partition key, or a breaker by its
@@ -128,6 +129,7 @@ func (l lanes) park(i queue.Item, lane string, due time.Time) {
 // parking decides what is parked. It belongs to who has the turn.
 type parking struct {
 	lanes
+	limits  *limits
 	newest  int64       // the last event of the log that was polled
 	logEnds bool        // there was no more to read of it
 	crowd   int64       // what it was when the window became crowded; 0 for a window that is not
@@ -181,7 +183,18 @@ func (p *parking) relieve(window int) (parked bool) {
 	if now.Sub(p.since) < crowdTime {
 		return false
 	}
-	for _, one := range p.queue.Thin(p.crowd, window, p.waitsFor, p.keyLane) {
+	var lacks map[*limit.Waiter]limit.Lack // at one moment: a place that is given back meanwhile would let some stay, before others
+	if p.limits.owner != nil {
+		lacks = p.limits.owner.Lacks()
+	}
+	waitsFor := func(i queue.Item) (lane string, due time.Time) {
+		lack, lacks := lacks[i.Limits.Waiter]
+		if !lacks {
+			return "", time.Time{} // it is about to begin
+		}
+		return p.limitLane(lack.Name, lack.Key), lack.Due
+	}
+	for _, one := range p.queue.Thin(p.crowd, window, waitsFor, p.keyLane) {
 		lane := one.Lane
 		if lane == "" {
 			lane = p.keyLane(one.Item.Key)
@@ -202,16 +215,6 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// waitsFor returns the lane in which a delivery in line waits; empty if it cannot be parked. If it is known when there is
-// room for it, it says when.
-func (p *parking) waitsFor(i queue.Item) (lane string, due time.Time) {
-	use, due := i.Limits.Waiter.Lacks()
-	if use.Limit == nil {
-		return "", due
-	}
-	return p.limitLane(use.Name, use.Key), due
 }
 
 // divert parks deliveries that have to go behind parked ones, and returns the others.

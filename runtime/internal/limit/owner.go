@@ -143,21 +143,34 @@ func (o *Owner) Len() int {
 	return len(o.waiters)
 }
 
-// Lacks returns what has no room for a waiter, the first of all that it needs, and when there is room again, if only time is
-// missing. The limit is nil if there is room for all of it.
-func (w *Waiter) Lacks() (of Use, due time.Time) {
-	w.set.mu.Lock()
-	defer w.set.mu.Unlock()
-	if w.back {
-		return Use{}, time.Time{}
+// Lack is what has no room for a waiter, the first of all that it needs, and when there is room again, if only time is missing.
+type Lack struct {
+	Use
+	Due time.Time
+}
+
+// Lacks returns what has no room for the waiters in line, all at one moment. It leaves out those that have room for all that
+// they need.
+func (o *Owner) Lacks() map[*Waiter]Lack {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	all := make(map[*Waiter]Lack, len(o.waiters))
+	for _, w := range o.waiters {
+		if lack, lacks := w.lacks(); lacks {
+			all[w] = lack
+		}
 	}
+	return all
+}
+
+func (w *Waiter) lacks() (Lack, bool) {
 	for _, n := range w.needs {
 		if !n.placesFree() {
-			return Use{Limit: n.limit, Key: n.key}, time.Time{}
+			return Lack{Use: Use{Limit: n.limit, Key: n.key}}, true
 		}
 		if _, wait := n.next(w.set.clock()); n.token && wait > 0 {
-			return Use{Limit: n.limit, Key: n.key}, time.Now().Add(wait)
+			return Lack{Use{Limit: n.limit, Key: n.key}, time.Now().Add(wait)}, true
 		}
 	}
-	return Use{}, time.Time{}
+	return Lack{}, false
 }
