@@ -192,8 +192,8 @@ func (f *feed) merge() {
 // several members share. Of what members override, the most permissive holds.
 func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: queue.Priority(t.Priority()), Timeout: base.Timeout}
-	merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle = base.ExpiresAfter, base.MaxSnoozes, base.FailureThrottle
-	var expires, snoozes, throttle bool
+	merged.ExpiresAfter, merged.MaxSnoozes = base.ExpiresAfter, base.MaxSnoozes
+	var expires, snoozes bool
 	merged.HoldUnknown = base.HoldUnknown
 	retries := make([][]retry.Option, len(members))
 	for i, m := range members {
@@ -206,7 +206,6 @@ func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscr
 		if m.decodes() {
 			merged.Version = t.Version()
 		}
-		loosen(&merged.FailureThrottle, own.FailureThrottle, &throttle)
 		retries[i] = own.Retry
 	}
 	merged.Retry = base.Retry.MostPermissive(retries...)
@@ -333,8 +332,8 @@ func (f *feed) shares(limit string) bool {
 				}
 				continue
 			}
-			needs := func(u queue.LimitUse) bool { return u.Name == limit && u.By == "" }
-			if !slices.ContainsFunc(f.settingsOf(eventType).Limits, needs) {
+			needs := declare.LimitUse{Limit: limit}
+			if !slices.Contains(f.settingsOf(eventType).Limits, needs) {
 				return false
 			}
 		}

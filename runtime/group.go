@@ -190,7 +190,6 @@ func (s *innerSubscription) overrides(base declare.Settings) declare.Override {
 	overridden(&all.ExpiresAfter, base.ExpiresAfter, own.ExpiresAfter)
 	overridden(&all.HoldUnknown, base.HoldUnknown, own.HoldUnknown)
 	overridden(&all.MaxSnoozes, base.MaxSnoozes, own.MaxSnoozes)
-	overridden(&all.FailureThrottle, base.FailureThrottle, own.FailureThrottle)
 	return all
 }
 

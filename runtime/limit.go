@@ -9,15 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime/declare"
-	"github.com/busgen/busgen/runtime/internal/limit"
 )
-
-// rulesOf returns what package limit has to know of a limit.
-func rulesOf(l declare.Limit) limit.Rules {
-	return limit.Rules{
-		Name: l.Name, AtOnce: l.AtOnce, Rate: l.Rate, Per: l.Per, Burst: cmp.Or(l.Burst, l.Rate), Event: l.Hold == declare.HoldEvent, Wait: l.Wait, Lax: l.Lax,
-	}
-}
 
 // UnknownLimitError says that there is no [declare.Limit] of a name: neither in the catalogue nor
 // from [WithLimit].
@@ -130,8 +122,6 @@ func (s *innerSubscription) limitsProblem(t AnyEventType, uses []declare.LimitUs
 		case s.batched == nil:
 		case use.By != "":
 			return fmt.Sprintf("limit %q by %s: a batch has events of several values; leave By out, or use Subscribe", use.Limit, use.By)
-		case s.bus.limitsByName[use.Limit].Hold == declare.HoldEvent:
-			return fmt.Sprintf("limit %q is held until an event is settled, and a batch has many; use a limit with HoldAttempt, or Subscribe", use.Limit)
 		}
 	}
 	return ""
@@ -159,8 +149,7 @@ func WithLimit(l declare.Limit) Option {
 //
 // A delivery that needs several begins when all of them have room. In a group the members'
 // limits together are needed before the first member begins, and kept until the last is
-// through. A batch needs each limit once, and uses up one of a rate: a By, and a limit with
-// HoldEvent, are refused there.
+// through. A batch needs each limit once, and uses up one of a rate: a By is refused there.
 func WithLimits(uses ...declare.LimitUse) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if err := declare.ValidateUses(uses); err != nil {

@@ -4,12 +4,11 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/runtime/declare"
-	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // tunedLimits returns the limits of the catalogue with the numbers of a [Tuning]. It leaves
 // out those that [WithLimit] replaces.
-func (b *innerBus) tunedLimits(tuned map[string]declare.Limit) (all []limit.Rules, err error) {
+func (b *innerBus) tunedLimits(tuned map[string]declare.Limit) (all []declare.Limit, err error) {
 	known := map[string]declare.Limit{}
 	for _, l := range b.catalogue.limits {
 		known[l.Name] = l
@@ -29,7 +28,7 @@ func (b *innerBus) tunedLimits(tuned map[string]declare.Limit) (all []limit.Rule
 	}
 	for _, l := range known {
 		if _, replaced := b.config.limits[l.Name]; !replaced {
-			all = append(all, rulesOf(l))
+			all = append(all, l)
 		}
 	}
 	return all, nil
@@ -44,19 +43,17 @@ func tuneProblem(l, other declare.Limit) string {
 		return "AtOnce can be changed while the bus runs, and not added or removed"
 	case (l.Rate > 0) != (other.Rate > 0):
 		return "Rate can be changed while the bus runs, and not added or removed"
-	case l.Hold != other.Hold:
-		return "Hold cannot be changed while the bus runs"
 	}
 	return ""
 }
 
 // tuneLimits makes new numbers apply, and tells deliveries that wait that they may need other
 // limits than before. The caller holds mu.
-func (b *innerBus) tuneLimits(rules []limit.Rules) {
+func (b *innerBus) tuneLimits(all []declare.Limit) {
 	if b.limits == nil {
 		return
 	}
-	b.limits.Tune(rules...)
+	b.limits.Tune(all...)
 	retune := func(f *feed) {
 		if f.scheduler != nil {
 			f.scheduler.Retune()

@@ -3,28 +3,14 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/busgen/busgen/internal/format"
-	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
-
-// LimitTimeoutError says that a [declare.Limit] has had no room for as long as its Wait. As the
-// failure of an attempt it counts like any other, but neither for circuit breakers, also those
-// of the members of a group, nor for the failure throttle: the handler was not called. If a
-// handler returns the one that [Limiter.Do] has given it, that is a failure of the handler.
-//
-//	type LimitTimeoutError struct {
-//		Limit string
-//		Key   string // empty for a limit without keys
-//		Wait  time.Duration
-//	}
-type LimitTimeoutError = limit.LimitTimeoutError
 
 // Limiter is a [declare.Limit] of a bus, for any code: in handlers and anywhere else. It shares the
 // room with the deliveries that need the limit, first come, first served. It is safe for
@@ -51,12 +37,12 @@ func (b *innerBus) limiter(name string) (*Limiter, error) {
 }
 
 // Do calls f when the limit has room, and returns what f does. The room is free again when f
-// has returned, has panicked or has ended its goroutine, whatever Hold says, and not before: also
+// has returned, has panicked or has ended its goroutine, and not before: also
 // if the handler that has called Do returns, or is left behind after its timeout.
 //
-// The errors of Do itself come before f is called: a *[LimitTimeoutError] after the Wait of a
-// limit that is not Lax, the cause of ctx ([context.Cause]) when that ends, and [ErrShutdown]
-// after [Bus.Shutdown]. A Shutdown does not wait for f.
+// Do waits for room as long as ctx lasts: use [context.WithTimeout] to wait for no longer. The errors of Do itself
+// come before f is called: the cause of ctx ([context.Cause]) when that ends, and [ErrShutdown] after
+// [Bus.Shutdown]. A Shutdown does not wait for f.
 //
 // f should use the context that it is given. A limit that this context holds already is not
 // taken again, so calls can be nested; nor is it in the handler of a delivery that holds it. They
@@ -67,8 +53,8 @@ func (b *innerBus) limiter(name string) (*Limiter, error) {
 // outside of handlers lends nothing: it must not wait in f for an event whose handler needs the limit.
 //
 // While Do waits for its turn it keeps what it holds. Calls that are nested in different
-// orders, such as a limit A in B here and B in A there, can wait for each other until ctx or the
-// Wait of a limit ends. Take limits in the same order everywhere.
+// orders, such as a limit A in B here and B in A there, can wait for each other until ctx ends. Take
+// limits in the same order everywhere.
 func (l *Limiter) Do(ctx context.Context, f func(ctx context.Context) error) error {
 	return l.DoFor(ctx, "", f)
 }
@@ -88,9 +74,6 @@ func (l *innerLimiter) do(ctx context.Context, key string, f func(ctx context.Co
 	call, err := l.call(ctx, use)
 	if err != nil {
 		return err
-	}
-	if call == nil { // lax
-		return f(ctx)
 	}
 	defer call.End()
 	outer, _ := ctx.Value(heldKey{}).(*heldLimit)
@@ -129,39 +112,16 @@ type heldLimit struct {
 
 type heldKey struct{}
 
-// WithWorkers lets at most n handlers of the whole bus run at once, over all subscriptions,
-// durable and ephemeral, from 1 to 1,000,000; a batch is one. The concurrency of each
-// subscription holds, too. Turns are first come, first served over the subscriptions. A handler that
-// waits for another event ([Receipt.Wait], [Request], [Collect]) lends its turn. There is no such limit without
-// this option.
-func WithWorkers(n int) Option {
-	return func(c *config) error {
-		if n < 1 || n > format.MaxLimit {
-			return fmt.Errorf("WithWorkers: %d is not within 1 to %d", n, format.MaxLimit)
-		}
-		c.workers = n
-		return nil
-	}
-}
-
 // newLimits returns the limits of the bus; nil for none.
 func (b *innerBus) newLimits(log engine.Log) *limit.Set {
-	if len(b.limitsByName) == 0 && b.config.workers == 0 {
+	if len(b.limitsByName) == 0 {
 		return nil
-	}
-	var rules []limit.Rules
-	for _, l := range b.limitsByName {
-		rules = append(rules, rulesOf(l))
 	}
 	now := time.Now
 	if b.config.wall != nil {
 		now = b.config.wall
 	}
-	set := limit.New(limit.Config{Wall: now, Lease: log.LeaseLimits, Logger: b.config.logger}, rules...)
-	if b.config.workers > 0 {
-		set.WithWorkers(b.config.workers)
-	}
-	return set
+	return limit.New(limit.Config{Wall: now, Lease: log.LeaseLimits, Logger: b.config.logger}, slices.Collect(maps.Values(b.limitsByName))...)
 }
 
 // closeLimits gives back what is not used of rates, and ends the waits of [Limiter.Do].
@@ -176,14 +136,6 @@ func (b *innerBus) closeLimits() {
 	if err := b.log.ReturnLimits(context.Background(), unused); err != nil {
 		b.config.logger.Warn("what is left of rate limits could not be given back; it is lost", "error", err)
 	}
-}
-
-// limitUses makes of uses what the dispatcher needs. They are known to the bus.
-func (b *innerBus) limitUses(uses []declare.LimitUse) (all []queue.LimitUse) {
-	for _, use := range uses {
-		all = append(all, queue.LimitUse{Limit: b.limits.Limit(use.Limit), By: use.By})
-	}
-	return all
 }
 
 // limitKey returns the value of the field at a path, for the limits of a delivery. One that

@@ -35,7 +35,6 @@ type config struct {
 	health          observe.Health
 	middleware      []Middleware
 	publishing      []PublishMiddleware
-	workers         int                      // handlers that run at once; 0 for no limit
 	limits          map[string]declare.Limit // by name, on top of those of the catalogue
 	intercept       testhook.Intercept       // nil outside of tests
 	wall            func() time.Time         // nil outside of tests

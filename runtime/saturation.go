@@ -196,7 +196,7 @@ func (f *feed) reportSaturation(l *load, backlog, grown int) {
 		}
 	}
 	if limited > 0 {
-		advice = "a limit holds deliveries back, so more handlers at once would not help: raise the limit, or WithWorkers, or make the handlers faster"
+		advice = "a limit holds deliveries back, so more handlers at once would not help: raise the limit, or make the handlers faster"
 	}
 	log.Warn("a subscription is saturated: its handlers are busy all the time, and its backlog grows", "grown", grown, "advice", advice)
 }

@@ -50,8 +50,8 @@ type SubscriptionStats struct {
 	// Saturated says that its handlers, or those of its group, are busy all the time while its
 	// backlog grows, as the health checks saw it last.
 	Saturated bool `json:"saturated,omitempty"`
-	// Limited is how many of its deliveries, or of those of its group, wait for a [declare.Limit] or for
-	// [WithWorkers] at this moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
+	// Limited is how many of its deliveries, or of those of its group, wait for a [declare.Limit] at this
+	// moment, of the 256 that it has in memory at most. They are overtaken by others. Those of
 	// batches are not counted.
 	Limited int `json:"limited,omitempty"`
 	// Stalls is how many times it, or its group, had something to handle, a free worker and no reason to wait, and
@@ -75,7 +75,7 @@ type SubscriptionStats struct {
 	Batches *observe.BatchStats `json:"batches,omitempty"`
 	// Settings are in force at the moment, by event type: those of the catalogue
 	// or what it was tuned to, under the options of the subscription. A member of
-	// a group has the Retry, ExpiresAfter, MaxSnoozes and FailureThrottle of its group. Rules for errors
+	// a group has the Retry, ExpiresAfter and MaxSnoozes of its group. Rules for errors
 	// that are options ([WithPermanentErrors], [WithErrorRetry]) are not shown.
 	Settings map[string]declare.Settings `json:"settings"`
 }
@@ -152,7 +152,7 @@ func (s *innerSubscription) settings() map[string]declare.Settings {
 	}
 	for eventType, merged := range *s.feed.settings.Load() {
 		if one, ok := settings[eventType]; ok {
-			one.Retry, one.ExpiresAfter, one.MaxSnoozes, one.FailureThrottle = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes, merged.FailureThrottle
+			one.Retry, one.ExpiresAfter, one.MaxSnoozes = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes
 			one.HoldUnknown = merged.HoldUnknown
 			settings[eventType] = one
 		}

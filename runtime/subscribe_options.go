@@ -108,19 +108,6 @@ func WithBreaker(overrides ...breaker.Option) SubscribeOption {
 	}
 }
 
-// WithFailureThrottle makes the subscription run one handler at a time after n
-// failures in a row, until one succeeds; 0 for never. It matters with
-// [WithConcurrency]: a service in trouble gets one call at a time, not n.
-func WithFailureThrottle(n int) SubscribeOption {
-	return func(c *subscribeConfig) error {
-		if n < 0 {
-			return fmt.Errorf("a failure throttle after %d failures is negative", n)
-		}
-		c.own.FailureThrottle = &n
-		return nil
-	}
-}
-
 // WithConcurrency lets up to n handlers of this subscription run at once, from
 // 1 to 1024. The default is that of the event type: 1 unless the catalogue says
 // otherwise, and for a subscription by pattern the smallest of its types, so that no type

@@ -140,10 +140,7 @@ func (s *innerSubscription) decodes() bool { return !s.raw && !s.dead }
 func (s *innerSubscription) compile(settings declare.Settings, priority Priority) *dispatch.Settings {
 	compiled := &dispatch.Settings{
 		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever,
-		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, FailureThrottle: settings.FailureThrottle, Priority: queue.Priority(priority),
-	}
-	if len(settings.Limits) > 0 {
-		compiled.Limits = s.bus.limitUses(settings.Limits)
+		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, Limits: settings.Limits, Priority: queue.Priority(priority),
 	}
 	for _, rule := range s.config.rules {
 		compiled.Errors = append(compiled.Errors, dispatch.ErrorRule{
@@ -191,9 +188,8 @@ type Tuning struct {
 	Subscriptions map[string]declare.Settings
 	// Patterns are those of [declare.PatternSubscription], by name: each replaces its Own.
 	Patterns map[string]declare.Override
-	// Limits are limits of the catalogue, by name, with other numbers: AtOnce, Rate, Per, Burst, Wait
-	// and Lax. An AtOnce or a Rate cannot be added or removed, and Hold and the name not
-	// changed. A limit from [WithLimit] stays as it is.
+	// Limits are limits of the catalogue, by name, with other numbers: AtOnce, Rate and Per. An AtOnce or a Rate
+	// cannot be added or removed, and the name not changed. A limit from [WithLimit] stays as it is.
 	Limits map[string]declare.Limit
 }
 

@@ -16,7 +16,7 @@ import (
 func limitNames(c *catalog.Catalogue) *jen.Statement {
 	var names []jen.Code
 	for _, l := range c.Limits {
-		name := jen.Id(l.GoName).String().Op("=").Lit(l.Name.V)
+		name := jen.Id(l.GoName).String().Op("=").Lit(l.Name)
 		if l.Doc != "" {
 			name = comment(l.Doc).Add(name)
 		}
@@ -47,7 +47,7 @@ func withLimits(c *catalog.Catalogue) *jen.Statement {
 
 // limit emits
 //
-//	declare.Limit{Name: Limit<Name>, Doc: "<doc>", AtOnce: <n>, Rate: <n>, Per: <duration>, Burst: <n>, Hold: declare.HoldEvent, Wait: <duration>, Lax: true}
+//	declare.Limit{Name: Limit<Name>, Doc: "<doc>", AtOnce: <n>, Rate: <n>, Per: <duration>}
 //
 // without what is not written.
 func limit(l *catalog.Limit) *jen.Statement {
@@ -58,13 +58,9 @@ func limit(l *catalog.Limit) *jen.Statement {
 		}
 	}
 	add(l.Doc != "", "Doc", jen.Lit(l.Doc))
-	add(l.AtOnce.Written(), "AtOnce", jen.Lit(l.AtOnce.V))
-	add(l.Rate.Count.Written(), "Rate", jen.Lit(l.Rate.Count.V))
-	add(l.Rate.Per.Written(), "Per", duration(l.Rate.Per.V))
-	add(l.Rate.Burst.Written(), "Burst", jen.Lit(l.Rate.Burst.V))
-	add(l.Hold.V == catalog.HoldEvent, "Hold", inDeclare("HoldEvent"))
-	add(l.Wait.Written(), "Wait", duration(l.Wait.V))
-	add(l.Lax.V, "Lax", jen.True())
+	add(l.AtOnce > 0, "AtOnce", jen.Lit(l.AtOnce))
+	add(l.Rate > 0, "Rate", jen.Lit(l.Rate))
+	add(l.Rate > 0, "Per", duration(l.Per))
 	return inDeclare("Limit").Values(fields...)
 }
 
@@ -74,7 +70,7 @@ func limit(l *catalog.Limit) *jen.Statement {
 func limitUses(uses []*catalog.LimitUse) *jen.Statement {
 	var items []jen.Code
 	for _, use := range uses {
-		fields := []jen.Code{pair("Limit", jen.Lit(use.Limit.Name.V))}
+		fields := []jen.Code{pair("Limit", jen.Lit(use.Limit.Name))}
 		if use.By.Written() {
 			fields = append(fields, pair("By", jen.Lit(use.By.V)))
 		}

@@ -5,8 +5,8 @@ import "testing"
 func TestLimitsAreConstantsAndPartOfTheCatalogue(t *testing.T) {
 	c := parsed(t, `
 limits:
-  bank: { doc: The bank is slow., at_once: 3, hold: event, wait: 30s, lax: true }
-  mail-api: { go_name: Mail, rate: 100 per 1m, burst: 10 }
+  bank: { doc: The bank is slow., at_once: 3 }
+  mail-api: { go_name: Mail, rate: 100 per 1m }
 types: { Customer: { fields: { level: Level } }, Level: { enum: { low: 1 } } }
 events:
   order.placed:
@@ -27,8 +27,8 @@ const (
 var Catalogue = runtime.NewCatalogue(
 	OrderPlacedType,
 ).WithLimits(
-	declare.Limit{Name: LimitBank, Doc: "The bank is slow.", AtOnce: 3, Hold: declare.HoldEvent, Wait: 30 * time.Second, Lax: true},
-	declare.Limit{Name: LimitMail, Rate: 100, Per: time.Minute, Burst: 10},
+	declare.Limit{Name: LimitBank, Doc: "The bank is slow.", AtOnce: 3},
+	declare.Limit{Name: LimitMail, Rate: 100, Per: time.Minute},
 )
 `, limitNames(c), catalogueVar(c))
 	emits(t, `

@@ -75,7 +75,6 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 //		HoldUnknown:     new(<duration>),
 //		MaxSnoozes:      new(<n>),
 //		Breaker:         []breaker.Option{breaker.<Field>(<value>)},
-//		FailureThrottle: new(<n>),
 //		Concurrency:     new(<n>),
 //		StrictOrder:     new(<bool>),
 //		BatchSize:       new(<n>),
@@ -109,7 +108,6 @@ func overrideFields(s catalog.Settings) []jen.Code {
 	if opts := breakerOptions(s.Breaker); len(opts) > 0 {
 		fields = append(fields, pair("Breaker", jen.Index().Qual(breakerPath, "Option").Values(opts...)))
 	}
-	add(s.FailureThrottle.Written(), "FailureThrottle", newOf(jen.Lit(s.FailureThrottle.V)))
 	add(s.Concurrency.Written(), "Concurrency", newOf(jen.Lit(s.Concurrency.V)))
 	add(s.StrictOrder.Written(), "StrictOrder", newOf(jen.Lit(s.StrictOrder.V)))
 	add(s.Batch.Size.Written(), "BatchSize", newOf(jen.Lit(s.Batch.Size.V)))

@@ -17,7 +17,6 @@ events:
     expires_after: 2d
     max_snoozes: 60
     breaker: { threshold: 0.25, min_samples: 20, window: 5m, open_for: 1m30s }
-    failure_throttle: 10
     concurrency: 4
     strict_order: true
     batch: { size: 7, wait: off }
@@ -42,19 +41,18 @@ events:
 `)
 	emits(t, `
 declare.Override{
-	Timeout:         new(time.Minute),
-	SlowAfter:       new(5 * time.Second),
-	SlowEventAfter:  new(10 * time.Minute),
-	ExpiresAfter:    new(48 * time.Hour),
-	HoldUnknown:     new(48 * time.Hour),
-	MaxSnoozes:      new(60),
-	Breaker:         []breaker.Option{breaker.On(), breaker.Threshold(0.25), breaker.MinSamples(20), breaker.Window(5 * time.Minute), breaker.OpenFor(90 * time.Second)},
-	FailureThrottle: new(10),
-	Concurrency:     new(4),
-	StrictOrder:     new(true),
-	BatchSize:       new(7),
-	BatchWait:       new(time.Duration(0)),
-	Limits:          []declare.LimitUse{{Limit: "bank"}},
+	Timeout:        new(time.Minute),
+	SlowAfter:      new(5 * time.Second),
+	SlowEventAfter: new(10 * time.Minute),
+	ExpiresAfter:   new(48 * time.Hour),
+	HoldUnknown:    new(48 * time.Hour),
+	MaxSnoozes:     new(60),
+	Breaker:        []breaker.Option{breaker.On(), breaker.Threshold(0.25), breaker.MinSamples(20), breaker.Window(5 * time.Minute), breaker.OpenFor(90 * time.Second)},
+	Concurrency:    new(4),
+	StrictOrder:    new(true),
+	BatchSize:      new(7),
+	BatchWait:      new(time.Duration(0)),
+	Limits:         []declare.LimitUse{{Limit: "bank"}},
 	Errors: []declare.ErrorRule{
 		{Class: "card_declined", Permanent: true},
 		{Class: "unreachable", Retry: []retry.Option{retry.MaxAttempts(9), retry.WithBackoff(retry.Linear), retry.BaseDelay(10 * time.Second), retry.MaxDelay(5 * time.Minute), retry.Multiplier(1.5), retry.Jitter(0)}},

@@ -117,9 +117,9 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPla
 		{
 			Name: OnOrderPlacedChargeCard.name,
 			Own: declare.Override{
-				Retry:           []retry.Option{retry.MaxAttempts(5)},
-				FailureThrottle: new(5),
-				Limits:          []declare.LimitUse{{Limit: "bank"}},
+				Retry:      []retry.Option{retry.MaxAttempts(5)},
+				MaxSnoozes: new(5),
+				Limits:     []declare.LimitUse{{Limit: "bank"}},
 			},
 		},
 		{

@@ -101,7 +101,7 @@ limits: { bank: { at_once: 3 }, mail: { rate: 5 per 1s } }
 events: { a.b: { limits: [bank, { limit: mail, by: n }], payload: { n: int } } }`
 	for _, after := range []string{
 		"events: { a.b: { payload: { n: int } } }",
-		"limits: { cash: { at_once: 1, hold: event } }\nevents: { a.b: { limits: [{ limit: cash, by: n }], payload: { n: int } } }",
+		"limits: { cash: { at_once: 1 } }\nevents: { a.b: { limits: [{ limit: cash, by: n }], payload: { n: int } } }",
 	} {
 		if all := compare(t, before, "\n"+after); all != nil {
 			t.Errorf("%s: %v", after, told(all))

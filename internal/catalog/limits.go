@@ -3,39 +3,18 @@ package catalog
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
-// Limit is an entry of `limits:`: how many deliveries may be at work at once, how many may begin within a time, or
-// both. It is for all subscriptions whose settings name it, and has a count for each key if they have one.
+// Limit is an entry of `limits:`. It is for all subscriptions whose settings name it, and has a count for each key if
+// they have one.
 type Limit struct {
-	Name   Value[string] // bank
+	declare.Limit
 	GoName string        // of the constant: LimitBank
-	Doc    string
-	AtOnce Value[int] // not written if only a rate limits
-	Rate   Rate       // not written if only AtOnce limits
-	Hold   Value[string]
-	Wait   Value[time.Duration] // 0 for as long as it takes
-	Lax    Value[bool]          // who has waited in vain goes on all the same
+	Pos    diag.Position // of its name
 }
-
-// Rate says how many deliveries may begin within a time.
-type Rate struct {
-	Count Value[int]
-	Per   Value[time.Duration]
-	Burst Value[int] // how many may begin at the same moment; not written if as many as Count
-}
-
-// The words of `hold`.
-const (
-	HoldAttempt = "attempt" // a place is free again after each attempt
-	HoldEvent   = "event"   // a place is taken until the delivery is settled
-)
-
-// HoldWords lists the words of `hold`; the first is the default.
-var HoldWords = []string{HoldAttempt, HoldEvent}
 
 // LimitUse is an entry of `limits` in the settings.
 type LimitUse struct {
@@ -47,29 +26,17 @@ type LimitUse struct {
 // String returns bank, or mail by customer.email.
 func (u *LimitUse) String() string {
 	if u.By.Written() {
-		return u.Limit.Name.V + " by " + u.By.V
+		return u.Limit.Name + " by " + u.By.V
 	}
-	return u.Limit.Name.V
+	return u.Limit.Name
 }
 
-// Meaning returns what the use means: 3 at once for each customer_id, over all attempts of an event; after a wait
-// of 30s the attempt fails.
+// Meaning returns what the use means: 3 at once for each customer_id.
 func (u *LimitUse) Meaning() string {
-	l := u.Limit
-	text := l.String()
 	if u.By.Written() {
-		text += " for each " + u.By.V
+		return u.Limit.String() + " for each " + u.By.V
 	}
-	if l.Hold.V == HoldEvent {
-		text += ", over all attempts of an event"
-	}
-	switch {
-	case l.Wait.Written() && l.Lax.V:
-		text += "; after a wait of " + Short(l.Wait.V) + " the attempt begins all the same"
-	case l.Wait.Written():
-		text += "; after a wait of " + Short(l.Wait.V) + " the attempt fails"
-	}
-	return text
+	return u.Limit.String()
 }
 
 // Reason returns what the use means, and the doc of the limit in one line.
@@ -89,18 +56,14 @@ type LimitKey struct {
 // String returns what the limit allows: 3 at once, 100 per 1m.
 func (l *Limit) String() string {
 	var parts []string
-	if l.AtOnce.Written() {
-		parts = append(parts, strconv.Itoa(l.AtOnce.V)+" at once")
+	if l.AtOnce > 0 {
+		parts = append(parts, strconv.Itoa(l.AtOnce)+" at once")
 	}
-	if l.Rate.Count.Written() {
-		text := l.Rate.String()
-		if l.Rate.Burst.Written() {
-			text += " in bursts of " + strconv.Itoa(l.Rate.Burst.V)
-		}
-		parts = append(parts, text)
+	if l.Rate > 0 {
+		parts = append(parts, l.RateText())
 	}
 	return strings.Join(parts, ", ")
 }
 
-// String returns the rate as the language writes it: 100 per 1m.
-func (r Rate) String() string { return strconv.Itoa(r.Count.V) + " per " + Short(r.Per.V) }
+// RateText returns the rate as the language writes it: 100 per 1m.
+func (l *Limit) RateText() string { return strconv.Itoa(l.Rate) + " per " + Short(l.Per) }

@@ -29,7 +29,6 @@ func (s Settings) List() []Setting {
 	}
 	list = append(list, s.Retry.list("retry.")...)
 	list = append(list, s.Breaker.list()...)
-	list = append(list, Setting{"failure_throttle", countOrOff(s.FailureThrottle.V), s.FailureThrottle.Pos})
 	list = append(list, Setting{"concurrency", s.Concurrency.V, s.Concurrency.Pos})
 	if s.StrictOrder.Written() { // else it is off, as nearly everywhere
 		list = append(list, Setting{"strict_order", s.StrictOrder.V, s.StrictOrder.Pos})

@@ -12,7 +12,6 @@ func (s Settings) With(over Settings) Settings {
 	replace(&s.HoldUnknown, over.HoldUnknown)
 	replace(&s.MaxSnoozes, over.MaxSnoozes)
 	s.Breaker = s.Breaker.with(over.Breaker)
-	replace(&s.FailureThrottle, over.FailureThrottle)
 	replace(&s.Concurrency, over.Concurrency)
 	replace(&s.StrictOrder, over.StrictOrder)
 	s.Batch = s.Batch.with(over.Batch)

@@ -11,21 +11,20 @@ import (
 // where its value was written.
 type Settings struct {
 	Retry
-	Timeout         Value[time.Duration] // of one attempt; 0 for none
-	SlowAfter       Value[time.Duration] // an attempt that takes longer is logged; 0 for never
-	SlowEventAfter  Value[time.Duration] // an event that fails for longer is logged; 0 for never
-	ExpiresAfter    Value[time.Duration] // over all attempts; 0 for never
-	HoldUnknown     Value[time.Duration] // an event of a newer version waits for a program that knows it; 0 for not at all
-	MaxSnoozes      Value[int]           // of one event; 0 for no limit
-	Breaker         Breaker
-	FailureThrottle Value[int] // failures in a row; 0 for never
-	Concurrency     Value[int] // handlers of one subscription at once, from 1 on
-	StrictOrder     Value[bool]
-	Batch           Batch
-	Limits          Value[[]*LimitUse] // what every attempt has to stay within
-	Errors          []*ErrorRule       // the first that matches decides
-	Redrive         Redrive
-	Priority        Value[Priority]
+	Timeout        Value[time.Duration] // of one attempt; 0 for none
+	SlowAfter      Value[time.Duration] // an attempt that takes longer is logged; 0 for never
+	SlowEventAfter Value[time.Duration] // an event that fails for longer is logged; 0 for never
+	ExpiresAfter   Value[time.Duration] // over all attempts; 0 for never
+	HoldUnknown    Value[time.Duration] // an event of a newer version waits for a program that knows it; 0 for not at all
+	MaxSnoozes     Value[int]           // of one event; 0 for no limit
+	Breaker        Breaker
+	Concurrency    Value[int] // handlers of one subscription at once, from 1 on
+	StrictOrder    Value[bool]
+	Batch          Batch
+	Limits         Value[[]*LimitUse] // what every attempt has to stay within
+	Errors         []*ErrorRule       // the first that matches decides
+	Redrive        Redrive
+	Priority       Value[Priority]
 }
 
 // Retry says how often and when a failed event is tried again.

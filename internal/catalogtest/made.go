@@ -56,8 +56,8 @@ func Made(t *rapid.T) string {
 	}
 	if m.limited {
 		root.set("limits", object{
-			"bank":    object{"doc": m.one("doc", texts), "at_once": 3, "hold": m.one("hold", []string{"attempt", "event"})},
-			"mail.id": object{"rate": "100 per 1m", "wait": "30s", "lax": m.seldom()},
+			"bank":    object{"doc": m.one("doc", texts), "at_once": 3},
+			"mail.id": object{"rate": "100 per 1m"},
 		})
 	}
 	if m.seldom() {

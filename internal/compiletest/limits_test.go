@@ -7,8 +7,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 )
 
-// Limits by a field of the payload, from the catalogue through generated code to the deliveries: a strict one, whose
-// error has the names of limit and customer, and a lax one.
+// Limits by a field of the payload, from the catalogue through generated code to the deliveries.
 func TestLimitsByAFieldOfThePayloadHoldInGeneratedCode(t *testing.T) {
 	short.Visit(t, "it compiles programs")
 	c, findings := parse.Text("events.yaml", []byte(limitedCatalogue))
@@ -24,8 +23,8 @@ func TestLimitsByAFieldOfThePayloadHoldInGeneratedCode(t *testing.T) {
 const limitedCatalogue = `version: 1
 package: shop
 limits:
-  account: { at_once: 1, wait: 2s }
-  inbox: { at_once: 1, wait: 3s, lax: true }
+  account: { at_once: 1 }
+  inbox: { at_once: 1 }
 types:
   Customer: { fields: { id: int64, email: string } }
 events:
@@ -33,7 +32,6 @@ events:
     concurrency: 8
     breaker: off
     retry: { max_attempts: 2, backoff: constant, base_delay: 10s, jitter: 0 }
-    errors: { no_turn: permanent }
     payload: { number: int, customer: Customer }
     subscriptions:
       charge: { limits: [{ limit: account, by: customer.id }] }
@@ -44,7 +42,6 @@ const limitedTest = `package shop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -67,15 +64,8 @@ func TestLimits(t *testing.T) {
 			defer mu.Unlock()
 			lines = append(lines, fmt.Sprintf("%v ", time.Since(start).Round(time.Second))+fmt.Sprintf(format, args...))
 		}
-		noTurn := func(err error) bool {
-			late, ok := errors.AsType[*runtime.LimitTimeoutError](err)
-			if ok {
-				say("limit %s of %s, after %v", late.Limit, late.Key, late.Wait)
-			}
-			return ok
-		}
 		bus, err := Open(t.Context(), filepath.Join(t.TempDir(), "shop.db"),
-			runtime.WithLogger(slog.New(slog.DiscardHandler)), runtime.WithErrorClass(ErrorNoTurn, noTurn))
+			runtime.WithLogger(slog.New(slog.DiscardHandler)))
 		must(t, err)
 		defer bus.Shutdown(context.Background())
 		slowly := func(_ context.Context, e runtime.Event[OrderPlaced]) error {
@@ -95,17 +85,10 @@ func TestLimits(t *testing.T) {
 		must(t, bus.WaitIdle(t.Context()))
 		want := []string{
 			"0s charge 1 begins", "0s charge 3 begins", "0s mail 1 begins", "0s mail 3 begins",
-			"2s limit account of 7, after 2s", "3s mail 2 begins",
+			"10s charge 2 begins", "10s mail 2 begins",
 		}
 		if slices.Sort(lines); !slices.Equal(lines, want) {
 			t.Errorf("got  %q\nwant %q", lines, want)
-		}
-		lag, err := bus.Lag(t.Context())
-		must(t, err)
-		for _, l := range lag {
-			if want := map[string]int{"charge": 1}[l.Subscription]; l.Dead != want {
-				t.Errorf("%s has %d dead letters, want %d", l.Subscription, l.Dead, want)
-			}
 		}
 	})
 }

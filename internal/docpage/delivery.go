@@ -90,9 +90,6 @@ func facts(s catalog.Settings) []fact {
 		}
 		add("Breaker", text)
 	}
-	if s.FailureThrottle.V > 0 {
-		add("Failure throttle", fmt.Sprintf("one handler at a time after %d failures in a row", s.FailureThrottle.V))
-	}
 	if s.Concurrency.V > 1 {
 		add("Concurrency", fmt.Sprintf("up to %d handlers of a subscription at once", s.Concurrency.V))
 	}

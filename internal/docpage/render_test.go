@@ -84,13 +84,12 @@ func TestAPageShowsAllOfATypeAndWhoUsesIt(t *testing.T) {
 
 const delivered = `version: 1
 package: shop
-limits: { bank: { doc: It is slow., at_once: 3, hold: event, wait: 30s }, mail: { rate: 100 per 1m, burst: 10, wait: 1s, lax: true } }
+limits: { bank: { doc: It is slow., at_once: 3 }, mail: { rate: 100 per 1m } }
 policies: { ui.*: { priority: high, breaker: off, slow_after: off, retry: { max_attempts: 1 } } }
 events:
   order.placed:
     expires_after: 1h
     max_snoozes: 20
-    failure_throttle: 5
     limits: [bank, { limit: mail, by: id }]
     redrive: { reasons: [timeout, crash], every: 10m, max: 4 }
     errors: { declined: permanent, busy: { retry: { max_attempts: 9 } }, odd: { retry: {} } }
@@ -112,9 +111,8 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 		"Expires 1h after it was published",
 		"Breaker opens for 30s when more than 50 % of at least 4 events within 1m have failed",
 		"Snoozes at most 20 of one event",
-		"Limit bank 3 at once, over all attempts of an event; after a wait of 30s the attempt fails. It is slow.",
-		"Limit mail by id 100 per 1m in bursts of 10 for each id; after a wait of 1s the attempt begins all the same",
-		"Failure throttle one handler at a time after 5 failures in a row",
+		"Limit bank 3 at once. It is slow.",
+		"Limit mail by id 100 per 1m for each id",
 		"Redrive dead letters by timeout, crash: again every 10m, at most 4 times",
 		"Error declined permanent: a dead letter at once Error busy 9 attempts, exponential, at most 30s",
 		"audit OnOrderPlacedAudit Keeps the books. Delivered as above.",

@@ -63,9 +63,9 @@ func TestAFieldByWhichOtherEventsAreLimitedIsNotRenamed(t *testing.T) {
 }
 
 func TestLimitsAreFormatted(t *testing.T) {
-	got, err := edit.Format([]byte("version: 1\npackage: p\nevents:\n  e:\n    limits: [ bank,{by: id, limit: mail} ]\n    timeout: 1s\nlimits:\n  bank: {wait: 1s, at_once: 3, lax: true, doc: Few.}\n" +
-		"  mail:\n    burst: 3\n    rate: 5 per 1s\n"))
-	want := "version: 1\npackage: p\nlimits:\n  bank: { doc: Few., at_once: 3, wait: 1s, lax: true }\n  mail:\n    rate: 5 per 1s\n    burst: 3\n" +
+	got, err := edit.Format([]byte("version: 1\npackage: p\nevents:\n  e:\n    limits: [ bank,{by: id, limit: mail} ]\n    timeout: 1s\nlimits:\n  bank: {at_once: 3, doc: Few.}\n" +
+		"  mail:\n    rate: 5 per 1s\n    doc: Slow.\n"))
+	want := "version: 1\npackage: p\nlimits:\n  bank: { doc: Few., at_once: 3 }\n  mail:\n    doc: Slow.\n    rate: 5 per 1s\n" +
 		"events:\n  e:\n    limits: [bank, { limit: mail, by: id }]\n    timeout: 1s\n"
 	if string(got) != want || err != nil {
 		t.Errorf("%s%v", got, err)

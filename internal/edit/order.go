@@ -15,10 +15,10 @@ var (
 	breakerKeys  = &context{keys: []string{"threshold", "min_samples", "window", "open_for", "by"}}
 	redriveKeys  = &context{keys: []string{"reasons", "every", "max"}}
 	batchKeys    = &context{keys: []string{"size", "wait"}}
-	limitKeys    = &context{keys: []string{"doc", "go_name", "at_once", "rate", "burst", "hold", "wait", "lax"}}
+	limitKeys    = &context{keys: []string{"doc", "go_name", "at_once", "rate"}}
 	useKeys      = &context{each: &context{keys: []string{"limit", "by"}}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "limits", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "retry", "errors", "breaker", "failure_throttle", "redrive"}
+	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "limits", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "retry", "errors", "breaker", "redrive"}
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "limits": useKeys, "redrive": redriveKeys}
 	settingKeys  = &context{keys: settingOrder, below: settingBelow}
 

@@ -75,25 +75,13 @@ func limits(c *catalog.Catalogue) object {
 	for _, l := range c.Limits {
 		s := object{}
 		s.text("doc", l.Doc)
-		if l.AtOnce.Written() {
-			s.set("at_once", l.AtOnce.V)
+		if l.AtOnce > 0 {
+			s.set("at_once", l.AtOnce)
 		}
-		if l.Rate.Count.Written() {
-			s.set("rate", l.Rate.String())
+		if l.Rate > 0 {
+			s.set("rate", l.RateText())
 		}
-		if l.Rate.Burst.Written() {
-			s.set("burst", l.Rate.Burst.V)
-		}
-		if l.Hold.V == catalog.HoldEvent {
-			s.set("hold", l.Hold.V)
-		}
-		if l.Wait.Written() {
-			s.set("wait", catalog.Short(l.Wait.V))
-		}
-		if l.Lax.V {
-			s.set("lax", true)
-		}
-		all.add(l.Name.V, s)
+		all.add(l.Name, s)
 	}
 	return all
 }
@@ -236,9 +224,9 @@ func settings(e *catalog.Event, s catalog.Settings) object {
 // useInJSON returns mail by customer.email with names in JSON, or bank.
 func useInJSON(e *catalog.Event, use *catalog.LimitUse) string {
 	if !use.By.Written() {
-		return use.Limit.Name.V
+		return use.Limit.Name
 	}
-	return use.Limit.Name.V + " by " + inJSON(e, use.By.V)
+	return use.Limit.Name + " by " + inJSON(e, use.By.V)
 }
 
 // inJSON returns the path of a key with names in JSON.

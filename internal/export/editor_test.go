@@ -132,7 +132,7 @@ func TestSettingsAreInsertedAsTheyAreBuiltIn(t *testing.T) {
 	if findings != nil {
 		t.Fatal(findings)
 	}
-	builtIn := map[string]any{"at_once": 1, "burst": 1, "max_retries": 3, "size": c.Events[0].Settings.Batch.Size.V} // of a batch, which is not listed
+	builtIn := map[string]any{"at_once": 1, "max_retries": 3, "size": c.Events[0].Settings.Batch.Size.V} // of a batch, which is not listed
 	for _, s := range c.Events[0].Settings.List() {
 		_, key, _ := strings.Cut("."+s.Key, ".")
 		if i := strings.LastIndexByte(key, '.'); i >= 0 {

@@ -30,7 +30,7 @@ events:
 		}
 		for _, l := range p.Limits {
 			if !used[l] {
-				p.report(l.Name.V, l.Name.Pos, "add it to the limits of an event, a subscription, a policy or the defaults", "no settings name limit %s", l.Name.V)
+				p.report(l.Name, l.Pos, "add it to the limits of an event, a subscription, a policy or the defaults", "no settings name limit %s", l.Name)
 			}
 		}
 	},

@@ -31,57 +31,19 @@ type Limit struct {
 	Doc string
 	// AtOnce is how many attempts may run at once, up to 1,000,000; 0 for no such limit.
 	AtOnce int
-	// Rate is how many attempts may begin within Per, up to 1,000,000; 0 for no such limit.
-	// They are spread evenly, one every Per/Rate, after a first Burst.
+	// Rate is how many attempts may begin within Per, up to 1,000,000; 0 for no such limit. After a
+	// pause so many may begin at once, and then one every Per/Rate: in any time t at most
+	// Rate + Rate·t/Per. So 100 per minute in bursts of 20 are 20 per 12s, and a service that refuses
+	// more than 100 calls in any minute needs a Rate of 50 per minute.
 	Rate int
 	// Per is the time that Rate is for, from 1ms to 366 days. It is 0 without a Rate.
 	Per time.Duration
-	// Burst is how many attempts may begin at once after a pause, up to 1,000,000; 0 stands
-	// for as many as Rate. In any time t at most Burst + Rate·t/Per begin. So a service that
-	// refuses more than 100 calls in any minute needs a Rate of 99 per minute with a Burst of 1, or
-	// of 50 with a Burst of 50.
-	Burst int
-	// Hold says for how long an attempt keeps its place of AtOnce. The default is
-	// HoldAttempt. An attempt uses up one of Rate in either case.
-	Hold LimitHold
-	// Wait is how long a delivery waits for its turn, from when it would have begun without
-	// the limit; 0 for as long as it takes. A pause of its subscription does not count.
-	Wait time.Duration
-	// Lax says what happens after Wait: with it the delivery begins without the limit, else
-	// its attempt fails with a *runtime.LimitTimeoutError. It makes no difference without a Wait.
-	Lax bool
-}
-
-// LimitHold says for how long something keeps its place in a [Limit].
-type LimitHold int
-
-const (
-	// HoldAttempt keeps it for one attempt: until the handler returns, or is left behind because
-	// it ignores the end of its context. It is the default.
-	HoldAttempt LimitHold = iota
-	// HoldEvent keeps it over all attempts of an event in a subscription, and while the event
-	// waits for its next attempt: until it is handled, dead, discarded or cancelled. When the
-	// process ends, or the subscription is ended or paused before the next attempt, it is free.
-	HoldEvent
-)
-
-// String returns the word of the catalogue: attempt or event.
-func (h LimitHold) String() string {
-	switch h {
-	case HoldAttempt:
-		return "attempt"
-	case HoldEvent:
-		return "event"
-	default:
-		return fmt.Sprintf("LimitHold(%d)", int(h))
-	}
 }
 
 // What limits may be.
 const (
-	minLimitPer   = time.Millisecond
-	maxLimitPer   = 366 * 24 * time.Hour
-	maxLimitBurst = 10 * maxLimitPer // that long it may take until a whole burst is there again
+	minLimitPer = time.Millisecond
+	maxLimitPer = 366 * 24 * time.Hour
 )
 
 // Validate returns nil for a limit that a bus can keep, and otherwise every problem in one
@@ -99,20 +61,11 @@ func (l Limit) Validate() error {
 	require(l.AtOnce >= 0 && l.AtOnce <= format.MaxLimit, "AtOnce is %d: it must be from 1 to %d, or 0 for no such limit", l.AtOnce, format.MaxLimit)
 	require(l.Rate >= 0 && l.Rate <= format.MaxLimit, "Rate is %d: it must be from 1 to %d, or 0 for no such limit", l.Rate, format.MaxLimit)
 	require(l.AtOnce != 0 || l.Rate != 0, "neither AtOnce nor Rate is set: it limits nothing")
-	require(l.Burst >= 0 && l.Burst <= format.MaxLimit, "Burst is %d: it must be from 1 to %d, or 0 for as many as Rate", l.Burst, format.MaxLimit)
 	if l.Rate > 0 {
 		require(l.Per >= minLimitPer && l.Per <= maxLimitPer, "Per is %v: with a Rate it must be from %v to 366 days", l.Per, minLimitPer)
-		if l.Burst > 0 && l.Per > 0 {
-			require(float64(l.Burst)*float64(l.Per)/float64(l.Rate) <= float64(maxLimitBurst),
-				"Burst is %d: with a Rate of %d per %v it takes more than ten years until it is there again", l.Burst, l.Rate, l.Per)
-		}
 	} else {
 		require(l.Per == 0, "Per is %v without a Rate: say how many per %v", l.Per, l.Per)
-		require(l.Burst == 0, "Burst is %d without a Rate: say how many per which time", l.Burst)
 	}
-	require(l.Hold == HoldAttempt || l.Hold == HoldEvent, "Hold is %v: use HoldAttempt or HoldEvent", l.Hold)
-	require(l.Hold != HoldEvent || l.AtOnce > 0, "Hold is event without AtOnce: an attempt uses a rate up, and keeps nothing of it")
-	require(l.Wait >= 0, "Wait is %v: it must not be negative", l.Wait)
 	return errors.Join(problems...)
 }
 
@@ -131,11 +84,11 @@ func limitNameProblem(name string) string {
 // LimitUse says that deliveries need a [Limit].
 type LimitUse struct {
 	// Limit is its name.
-	Limit string
+	Limit string `json:"limit"`
 	// By is the path of a field of the payload, such as customer_id: each value of it has a
 	// limit of its own. The path is one that generated code knows (runtime.Spec.LimitKeys). Empty
 	// for one limit for all. An empty value of the field is this one, too.
-	By string
+	By string `json:"by,omitempty"`
 }
 
 // ValidateUses returns nil for limits that a delivery can need, whatever limits there are, and otherwise the first

@@ -13,22 +13,21 @@ import (
 // inherited, field by field. A field that is nil, or has no options, is not set; a pointer to
 // zero sets zero. [Settings] says what each means. An Override is not changed once it is in use.
 type Override struct {
-	Retry           []retry.Option
-	Timeout         *time.Duration // 0 for as long as it likes
-	SlowAfter       *time.Duration // 0 for never
-	SlowEventAfter  *time.Duration // Forever for never
-	ExpiresAfter    *time.Duration // 0 for no limit
-	HoldUnknown     *time.Duration // 0 for not at all
-	MaxSnoozes      *int           // 0 for no limit
-	Breaker         []breaker.Option
-	FailureThrottle *int // 0 for never
-	Concurrency     *int
-	StrictOrder     *bool
-	BatchSize       *int
-	BatchWait       *time.Duration
-	Limits          []LimitUse  // replaces all; empty but not nil for none
-	Errors          []ErrorRule // go before those that are inherited; of one class they are one rule
-	Redrive         RedriveOverride
+	Retry          []retry.Option
+	Timeout        *time.Duration // 0 for as long as it likes
+	SlowAfter      *time.Duration // 0 for never
+	SlowEventAfter *time.Duration // Forever for never
+	ExpiresAfter   *time.Duration // 0 for no limit
+	HoldUnknown    *time.Duration // 0 for not at all
+	MaxSnoozes     *int           // 0 for no limit
+	Breaker        []breaker.Option
+	Concurrency    *int
+	StrictOrder    *bool
+	BatchSize      *int
+	BatchWait      *time.Duration
+	Limits         []LimitUse  // replaces all; empty but not nil for none
+	Errors         []ErrorRule // go before those that are inherited; of one class they are one rule
+	Redrive        RedriveOverride
 }
 
 // With returns s with what o sets. A redrive that o switches on or off replaces that of s as a
@@ -82,7 +81,6 @@ func (r *resolving) apply(o *Override) {
 	replace(&s.ExpiresAfter, o.ExpiresAfter)
 	replace(&s.HoldUnknown, o.HoldUnknown)
 	replace(&s.MaxSnoozes, o.MaxSnoozes)
-	replace(&s.FailureThrottle, o.FailureThrottle)
 	replace(&s.Concurrency, o.Concurrency)
 	replace(&s.StrictOrder, o.StrictOrder)
 	if (o.BatchSize != nil || o.BatchWait != nil) && s.Batch == (Batch{}) {

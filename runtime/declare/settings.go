@@ -49,9 +49,6 @@ type Settings struct {
 	// Breaker says when a subscription stops for a while because its handler
 	// fails too often.
 	Breaker breaker.Policy
-	// FailureThrottle is how many failures in a row make a subscription run one handler
-	// at a time, until one succeeds. 0 for never.
-	FailureThrottle int
 	// Concurrency is how many handlers of a subscription run at once, from 1 to 1024; 0
 	// stands for 1. A subscription has it from when it begins to deliver until it ends. One
 	// that is for several event types has the smallest of theirs. See runtime.WithConcurrency.
@@ -124,7 +121,6 @@ func (s Settings) Validate() error {
 	require(s.HoldUnknown >= 0, "HoldUnknown is %v: it must not be negative", s.HoldUnknown)
 	require(s.SlowEventAfter >= 0, "SlowEventAfter is %v: it must not be negative", s.SlowEventAfter)
 	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
-	require(s.FailureThrottle >= 0, "FailureThrottle is %d: it must not be negative", s.FailureThrottle)
 	require(s.Concurrency >= 0 && s.Concurrency <= format.MaxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, format.MaxConcurrency)
 	if err := s.Batch.Validate(); err != nil {
 		problems = append(problems, err)
@@ -155,14 +151,11 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	encoded := settingsJSON{
 		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
 		SlowEventAfter: durationText(s.SlowEventAfter), ExpiresAfter: durationText(s.ExpiresAfter), HoldUnknown: cmp.Or(durationText(s.HoldUnknown), "off"),
-		Breaker: breakerJSONOf(s.Breaker), FailureThrottle: s.FailureThrottle, MaxSnoozes: s.MaxSnoozes, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
+		Breaker: breakerJSONOf(s.Breaker), MaxSnoozes: s.MaxSnoozes, Limits: s.Limits, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
 	}
 	if s.Batch != (Batch{}) {
 		b := s.Batch.WithDefaults()
 		encoded.Batch = &batchJSON{b.Size, b.Wait.String()}
-	}
-	for _, use := range s.Limits {
-		encoded.Limits = append(encoded.Limits, limitUseJSON(use))
 	}
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
@@ -182,26 +175,20 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 }
 
 type settingsJSON struct {
-	Retry           retryJSON       `json:"retry"`
-	Timeout         string          `json:"timeout"`
-	SlowAfter       string          `json:"slow_after,omitempty"`
-	SlowEventAfter  string          `json:"slow_event_after,omitempty"`
-	ExpiresAfter    string          `json:"expires_after,omitempty"`
-	HoldUnknown     string          `json:"hold_unknown"`
-	MaxSnoozes      int             `json:"max_snoozes,omitempty"`
-	Breaker         *breakerJSON    `json:"breaker,omitempty"`
-	FailureThrottle int             `json:"failure_throttle,omitempty"`
-	Concurrency     int             `json:"concurrency,omitempty"`
-	StrictOrder     bool            `json:"strict_order,omitempty"`
-	Batch           *batchJSON      `json:"batch,omitempty"`
-	Limits          []limitUseJSON  `json:"limits,omitempty"`
-	Errors          []errorRuleJSON `json:"errors,omitempty"`
-	Redrive         *redriveJSON    `json:"redrive,omitempty"`
-}
-
-type limitUseJSON struct {
-	Limit string `json:"limit"`
-	By    string `json:"by,omitempty"`
+	Retry          retryJSON       `json:"retry"`
+	Timeout        string          `json:"timeout"`
+	SlowAfter      string          `json:"slow_after,omitempty"`
+	SlowEventAfter string          `json:"slow_event_after,omitempty"`
+	ExpiresAfter   string          `json:"expires_after,omitempty"`
+	HoldUnknown    string          `json:"hold_unknown"`
+	MaxSnoozes     int             `json:"max_snoozes,omitempty"`
+	Breaker        *breakerJSON    `json:"breaker,omitempty"`
+	Concurrency    int             `json:"concurrency,omitempty"`
+	StrictOrder    bool            `json:"strict_order,omitempty"`
+	Batch          *batchJSON      `json:"batch,omitempty"`
+	Limits         []LimitUse      `json:"limits,omitempty"`
+	Errors         []errorRuleJSON `json:"errors,omitempty"`
+	Redrive        *redriveJSON    `json:"redrive,omitempty"`
 }
 
 type batchJSON struct {

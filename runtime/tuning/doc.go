@@ -10,14 +10,14 @@
 //	err = bus.Start(ctx)
 //
 // What can be tuned is how events are delivered: retry, timeout, slow_after,
-// slow_event_after, expires_after, hold_unknown, max_snoozes, breaker, failure_throttle, concurrency, strict_order,
+// slow_event_after, expires_after, hold_unknown, max_snoozes, breaker, concurrency, strict_order,
 // batch, limits, errors and redrive, of event types and of the subscriptions that the
 // catalogue declares. New settings apply from the next attempt and the next failure on; a
 // retry that waits keeps its time. Options of the call that subscribes override them, as
 // they override generated code.
 //
-// Of limits, at_once, rate, burst, wait and lax can be tuned, and apply at once: what waits
-// may begin, and what runs keeps its place. A limit of [runtime.WithLimit] stays as it is.
+// Of limits, at_once and rate can be tuned, and apply at once: what waits may begin, and what
+// runs keeps its place. A limit of [runtime.WithLimit] stays as it is.
 //
 // A concurrency and a strict_order apply to subscriptions that begin to deliver afterwards: in
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.

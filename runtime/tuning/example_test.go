@@ -34,7 +34,7 @@ func ExampleApply() {
 		fmt.Println(err)
 		return
 	}
-	edited := strings.Replace(string(source), "failure_throttle: 5", "failure_throttle: 20", 1)
+	edited := strings.Replace(string(source), "max_snoozes: 5", "max_snoozes: 20", 1)
 	path := filepath.Join(dir, "events.yaml")
 	if err := os.WriteFile(path, []byte(edited), 0o666); err != nil {
 		fmt.Println(err)

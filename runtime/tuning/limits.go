@@ -1,31 +1,17 @@
 package tuning
 
 import (
-	"fmt"
-
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/declare"
 )
 
-// limitOf returns a limit of the catalogue as generated code writes it.
-func limitOf(l *catalog.Limit) declare.Limit {
-	limit := declare.Limit{
-		Name: l.Name.V, Doc: l.Doc, AtOnce: l.AtOnce.V, Rate: l.Rate.Count.V, Per: l.Rate.Per.V, Burst: l.Rate.Burst.V,
-		Wait: l.Wait.V, Lax: l.Lax.V,
-	}
-	if l.Hold.V == catalog.HoldEvent {
-		limit.Hold = declare.HoldEvent
-	}
-	return limit
-}
-
 // allLimits compares the limits of the program with those of the file.
 func (c *comparison) allLimits(built []declare.Limit, inFile []*catalog.Limit) {
 	left := map[string]*catalog.Limit{}
 	for _, l := range inFile {
-		left[l.Name.V] = l
+		left[l.Name] = l
 	}
 	for _, limit := range built {
 		c.limits[limit.Name] = true
@@ -35,10 +21,10 @@ func (c *comparison) allLimits(built []declare.Limit, inFile []*catalog.Limit) {
 			c.needsBuild(diag.Position{}, "limit %s is gone", limit.Name)
 			continue
 		}
-		now := limitOf(l)
+		now := l.Limit
 		now.Doc = limit.Doc // which changes nothing
 		if difference := builtIn(limit, now); difference != "" {
-			c.needsBuild(l.Name.Pos, "limit %s %s", limit.Name, difference)
+			c.needsBuild(l.Pos, "limit %s %s", limit.Name, difference)
 			continue
 		}
 		if c.tuning.Limits[limit.Name] = now; now != limit {
@@ -46,8 +32,8 @@ func (c *comparison) allLimits(built []declare.Limit, inFile []*catalog.Limit) {
 		}
 	}
 	for _, l := range inFile {
-		if left[l.Name.V] != nil {
-			c.needsBuild(l.Name.Pos, "limit %s is new", l.Name.V)
+		if left[l.Name] != nil {
+			c.needsBuild(l.Pos, "limit %s is new", l.Name)
 		}
 	}
 }
@@ -63,8 +49,6 @@ func builtIn(built, file declare.Limit) string {
 		return "has a rate, and none in the program"
 	case built.Rate > 0 && file.Rate == 0:
 		return "has no rate, but one in the program"
-	case built.Hold != file.Hold:
-		return fmt.Sprintf("has hold %v, and %v in the program", file.Hold, built.Hold)
 	}
 	return ""
 }
@@ -103,7 +87,7 @@ func (c *comparison) knowsBreaker(what string, b catalog.Breaker, keys map[strin
 func (c *comparison) knowsLimits(what string, uses []*catalog.LimitUse, keys map[string]bool) bool {
 	known := true
 	for _, use := range uses {
-		name := use.Limit.Name.V
+		name := use.Limit.Name
 		switch {
 		case !c.limits[name]: // which is reported as new
 			known = false

@@ -38,7 +38,7 @@ func TestLimitsOfSubscriptionsAreTuned(t *testing.T) {
 		"limits: [mail]":            {{Limit: "mail"}},
 		"limits: off":               nil,
 		"limits: []":                nil,
-		"max_snoozes: 5":            nil,
+		"slow_after: 5s":            nil,
 		"limits: [{ limit: mail }]": {{Limit: "mail"}},
 		"limits: [{ limit: bank }]": {{Limit: "bank"}},
 	} {
@@ -87,15 +87,11 @@ func TestTheNumbersOfALimitAreTuned(t *testing.T) {
 		tuned []string
 		build string
 	}{
-		"at_once: 4 }": {},
-		"at_once: 4, hold: attempt, lax: false }": {},
-		"at_once: 4, go_name: Other }":            {},
-		"at_once: 5 }":                            {tuned: []string{"limit bank"}},
-		"at_once: 4, wait: 5s }":                  {tuned: []string{"limit bank"}},
-		"at_once: 4, wait: 5s, lax: true }":       {tuned: []string{"limit bank"}},
-		"rate: 5 per 1s }":                        {build: "has no at_once, but one in the program"},
-		"at_once: 4, rate: 5 per 1s }":            {build: "has a rate, and none in the program"},
-		"at_once: 9, hold: event }":               {build: "has hold event, and attempt in the program"},
+		"at_once: 4 }":                 {},
+		"at_once: 4, go_name: Other }": {},
+		"at_once: 5 }":                 {tuned: []string{"limit bank"}},
+		"rate: 5 per 1s }":             {build: "has no at_once, but one in the program"},
+		"at_once: 4, rate: 5 per 1s }": {build: "has a rate, and none in the program"},
 	} {
 		f := newFixture(t)
 		f.edit("at_once: 4 }", edit)

@@ -16,19 +16,18 @@ func settingsOf(s catalog.Settings) declare.Settings {
 // overrideOf returns settings of the catalogue as generated code writes them: those that are written.
 func overrideOf(s catalog.Settings) declare.Override {
 	o := declare.Override{
-		Retry:           s.Retry.Options(),
-		Timeout:         written(s.Timeout),
-		SlowAfter:       written(s.SlowAfter),
-		SlowEventAfter:  written(s.SlowEventAfter),
-		ExpiresAfter:    written(s.ExpiresAfter),
-		HoldUnknown:     written(s.HoldUnknown),
-		MaxSnoozes:      written(s.MaxSnoozes),
-		Breaker:         s.Breaker.Options(),
-		FailureThrottle: written(s.FailureThrottle),
-		Concurrency:     written(s.Concurrency),
-		StrictOrder:     written(s.StrictOrder),
-		BatchSize:       written(s.Batch.Size),
-		BatchWait:       written(s.Batch.Wait),
+		Retry:          s.Retry.Options(),
+		Timeout:        written(s.Timeout),
+		SlowAfter:      written(s.SlowAfter),
+		SlowEventAfter: written(s.SlowEventAfter),
+		ExpiresAfter:   written(s.ExpiresAfter),
+		HoldUnknown:    written(s.HoldUnknown),
+		MaxSnoozes:     written(s.MaxSnoozes),
+		Breaker:        s.Breaker.Options(),
+		Concurrency:    written(s.Concurrency),
+		StrictOrder:    written(s.StrictOrder),
+		BatchSize:      written(s.Batch.Size),
+		BatchWait:      written(s.Batch.Wait),
 		Redrive: declare.RedriveOverride{
 			Off: written(s.Redrive.Off), Reasons: s.Redrive.Reasons.V, Every: written(s.Redrive.Every), Max: written(s.Redrive.Max),
 		},
@@ -40,7 +39,7 @@ func overrideOf(s catalog.Settings) declare.Override {
 		o.Limits = []declare.LimitUse{}
 	}
 	for _, use := range s.Limits.V {
-		o.Limits = append(o.Limits, declare.LimitUse{Limit: use.Limit.Name.V, By: use.By.V})
+		o.Limits = append(o.Limits, declare.LimitUse{Limit: use.Limit.Name, By: use.By.V})
 	}
 	for _, rule := range s.Errors {
 		o.Errors = append(o.Errors, declare.ErrorRule{Class: rule.Class.V, Permanent: rule.Permanent.V, Retry: rule.Retry.Options()})

@@ -58,7 +58,7 @@ func TestTunedTypesAndSubscriptionsAreReported(t *testing.T) {
 		"slow_after: 4m>hold_unknown: off":                                  "ml.run.started ml.run.finished ml.run.failed",
 		"expires_after: 10s>expires_after: off":                             "ui.command.cart_changed ui.command.checkout_submitted",
 		"breaker: off >breaker: { open_for: 1s }":                           "ui.command.cart_changed ui.command.checkout_submitted",
-		"failure_throttle: 5>failure_throttle: 6":                           "charge-card",
+		"max_snoozes: 5>max_snoozes: 6":                                     "charge-card",
 		"batch: { size: 100, wait: 200ms }>batch: { size: 100, wait: off }": "keep-books",
 		"batch: { size: 100, wait: 200ms }>concurrency: 2":                  "keep-books",
 		"text_too_long: permanent>text_too_long: { retry: {} }":             "print-gift-card",
@@ -145,7 +145,7 @@ func TestAChangeOfCompiledCodeNeedsABuild(t *testing.T) {
 
 func TestSettingsAreTunedAlthoughOtherChangesNeedABuild(t *testing.T) {
 	f := newFixture(t)
-	f.edit("failure_throttle: 5", "failure_throttle: 6", "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n")
+	f.edit("max_snoozes: 5", "max_snoozes: 6", "  order.shipped:\n", "  order.sent: {}\n  order.shipped:\n")
 	report, err := tuning.Apply(f.bus, f.path)
 	f.must(err)
 	if len(report.Tuned) != 1 || len(report.NeedsBuild) != 1 {
@@ -155,7 +155,7 @@ func TestSettingsAreTunedAlthoughOtherChangesNeedABuild(t *testing.T) {
 
 func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
 	f := newFixture(t)
-	f.edit("failure_throttle: 5", "failure_throttle: seldom", "jitter: 0.2 ", "jitter: 2  ")
+	f.edit("max_snoozes: 5", "max_snoozes: seldom", "jitter: 0.2 ", "jitter: 2  ")
 	_, err := tuning.Apply(f.bus, f.path)
 	var found *tuning.FindingsError
 	if !errors.As(err, &found) {
@@ -163,12 +163,12 @@ func TestACatalogueWithFindingsTunesNothing(t *testing.T) {
 	}
 	want := &tuning.FindingsError{Path: f.path, Findings: []tuning.Finding{
 		{f.at("2  "), "jitter of retry of defaults is 2; it must be between 0 and 0.5", "out-of-range"},
-		{f.at("seldom"), `failure_throttle of subscription charge-card of event order.placed is "seldom", which is not allowed; write off or a whole number`, "unknown-value"},
+		{f.at("seldom"), `max_snoozes of subscription charge-card of event order.placed is "seldom", which is not allowed; write off or a whole number`, "unknown-value"},
 	}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := err.Error(); !strings.Contains(text, "is not applied") || !strings.Contains(text, "\n"+f.at("seldom")+": failure_throttle of") {
+	if text := err.Error(); !strings.Contains(text, "is not applied") || !strings.Contains(text, "\n"+f.at("seldom")+": max_snoozes of") {
 		t.Errorf("the error reads\n%s", text)
 	}
 	if _, err := tuning.Apply(f.bus, filepath.Join(t.TempDir(), "nowhere.yaml")); !errors.Is(err, fs.ErrNotExist) {
@@ -188,7 +188,7 @@ func TestSettingsThatConflictWithOptionsOfASubscriptionAreRefused(t *testing.T) 
 
 func TestATunedConcurrencyIsReported(t *testing.T) {
 	f := newFixture(t)
-	f.edit("failure_throttle: 5", "concurrency: 3")
+	f.edit("max_snoozes: 5", "concurrency: 3")
 	report, err := tuning.Apply(f.bus, f.path)
 	f.must(err)
 	if diff := cmp.Diff(tuning.Report{Tuned: []string{"charge-card"}}, report); diff != "" {
@@ -197,7 +197,7 @@ func TestATunedConcurrencyIsReported(t *testing.T) {
 	_, err = events.SubscribeOrderPlaced(f.bus, events.OnOrderPlacedChargeCard, func(context.Context, runtime.Event[events.OrderPlaced]) error { return nil })
 	f.must(err)
 	f.must(f.bus.Start(t.Context()))
-	f.edit("failure_throttle: 5", "concurrency: 4")
+	f.edit("max_snoozes: 5", "concurrency: 4")
 	report, err = tuning.Apply(f.bus, f.path)
 	f.must(err)
 	want := tuning.Report{Tuned: []string{"charge-card"}, NeedsRestart: []string{"subscription charge-card has concurrency 3, and 4 after a restart"}}
@@ -208,7 +208,7 @@ func TestATunedConcurrencyIsReported(t *testing.T) {
 
 func TestAnotherGroupOfASubscriptionNeedsABuild(t *testing.T) {
 	f := newFixture(t)
-	f.edit("failure_throttle: 5", "group: chain", "send-receipt: { doc", "send-receipt: { group: chain, timeout: 77s, doc")
+	f.edit("max_snoozes: 5", "group: chain", "send-receipt: { doc", "send-receipt: { group: chain, timeout: 77s, doc")
 	report, err := tuning.Apply(f.bus, f.path)
 	f.must(err)
 	want := []string{
@@ -229,7 +229,7 @@ func TestATunedStrictOrderIsReported(t *testing.T) {
 	f.must(err)
 	apply := func(text string, want ...string) {
 		t.Helper()
-		f.edit("failure_throttle: 5", text)
+		f.edit("max_snoozes: 5", text)
 		report, err := tuning.Apply(f.bus, f.path)
 		f.must(err)
 		if diff := cmp.Diff(want, report.NeedsRestart); diff != "" || len(report.Tuned) != 1 {
@@ -239,6 +239,6 @@ func TestATunedStrictOrderIsReported(t *testing.T) {
 	apply("strict_order: true")
 	f.must(f.bus.Start(t.Context()))
 	apply("strict_order: true")
-	apply("failure_throttle: 6", "subscription charge-card has a strict order, and none after a restart")
+	apply("max_snoozes: 6", "subscription charge-card has a strict order, and none after a restart")
 	f.must(f.bus.Tune(runtime.Tuning{})) // as it was built
 }

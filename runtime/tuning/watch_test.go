@@ -74,25 +74,25 @@ func TestAChangeOfTheFileIsAppliedWithinASecond(t *testing.T) {
 func TestAMistakeIsLoggedOnceAndTheLastGoodSettingsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
-		f.edit("failure_throttle: 5", "failure_throttle: 6")
+		f.edit("max_snoozes: 5", "max_snoozes: 6")
 		f.watch()
 		f.wantLog("INFO charge-card")
 
-		f.edit("failure_throttle: 5", "failure_throttle: seldom")
+		f.edit("max_snoozes: 5", "max_snoozes: seldom")
 		time.Sleep(time.Hour)
-		f.wantLog("ERROR " + filepath.Base(f.at("seldom")) + ` failure_throttle of subscription charge-card of event order.placed is "seldom", which is not allowed; write off or a whole number unknown-value`)
+		f.wantLog("ERROR " + filepath.Base(f.at("seldom")) + ` max_snoozes of subscription charge-card of event order.placed is "seldom", which is not allowed; write off or a whole number unknown-value`)
 
-		f.edit("failure_throttle: 5", "failure_throttle: [")
+		f.edit("max_snoozes: 5", "max_snoozes: [")
 		time.Sleep(time.Hour)
 		if lines := f.log.take(); len(lines) != 1 || !strings.Contains(lines[0], "yaml-syntax") {
 			t.Errorf("logged %q", lines)
 		}
 
-		f.edit("failure_throttle: 5", "failure_throttle: 6") // what is in force
+		f.edit("max_snoozes: 5", "max_snoozes: 6") // what is in force
 		time.Sleep(time.Hour)
 		f.wantLog()
 
-		f.edit("failure_throttle: 5", "failure_throttle: 7")
+		f.edit("max_snoozes: 5", "max_snoozes: 7")
 		time.Sleep(2 * time.Second)
 		f.wantLog("INFO charge-card")
 	})
@@ -105,7 +105,7 @@ func TestADifferenceThatNeedsABuildIsLoggedOnce(t *testing.T) {
 		f.edit(old, replacement)
 		f.watch()
 		f.wantLog("WARN " + filepath.Base(f.at("order.sent")) + ": event type order.sent is new")
-		f.edit(old, replacement, "failure_throttle: 5", "failure_throttle: 6")
+		f.edit(old, replacement, "max_snoozes: 5", "max_snoozes: 6")
 		time.Sleep(2 * time.Second)
 		f.wantLog("INFO charge-card")
 	})
@@ -163,7 +163,7 @@ func TestEveryWayOfReplacingTheFileIsNoticed(t *testing.T) {
 				f.watch()
 				f.wantLog()
 				time.Sleep(time.Minute + 500*time.Millisecond) // between two looks
-				replace(f, edited(t, "failure_throttle: 5", "failure_throttle: 6"))
+				replace(f, edited(t, "max_snoozes: 5", "max_snoozes: 6"))
 				time.Sleep(1200 * time.Millisecond)
 				f.wantLog("INFO charge-card")
 			})
@@ -185,7 +185,7 @@ func TestAFileThatIsBeingWrittenIsNotApplied(t *testing.T) {
 			}
 			notes = append(notes, note)
 		}))
-		whole := edited(t, "failure_throttle: 5", "failure_throttle: 6")
+		whole := edited(t, "max_snoozes: 5", "max_snoozes: 6")
 		for n := 0; n < len(whole); n += 1000 { // the first pieces would have findings, the later ones lack events
 			f.must(os.WriteFile(f.path, whole[:n], 0o666))
 			time.Sleep(90 * time.Millisecond)
@@ -205,7 +205,7 @@ func TestAPanicOfNotifyDoesNotStopTheWatcher(t *testing.T) {
 		f := newFixture(t)
 		f.watch(tuning.Notify(func(tuning.Report, error) { panic("boom") }))
 		f.wantLog("ERROR")
-		f.edit("failure_throttle: 5", "failure_throttle: 6")
+		f.edit("max_snoozes: 5", "max_snoozes: 6")
 		time.Sleep(2 * time.Second)
 		f.wantLog("INFO charge-card", "ERROR")
 	})
@@ -227,14 +227,14 @@ func TestAMissingFileIsLoggedOnceAndAppliedWhenItAppears(t *testing.T) {
 		if len(failures) != 1 || !errors.Is(failures[0], fs.ErrNotExist) {
 			t.Errorf("notified of %v", failures)
 		}
-		f.edit("failure_throttle: 5", "failure_throttle: 6")
+		f.edit("max_snoozes: 5", "max_snoozes: 6")
 		time.Sleep(2 * time.Second)
 		f.wantLog("INFO charge-card")
 
 		f.must(os.Remove(f.path))
 		time.Sleep(time.Hour)
 		f.wantLog("ERROR stat events.yaml: no such file or directory")
-		f.edit("failure_throttle: 5", "failure_throttle: 6")
+		f.edit("max_snoozes: 5", "max_snoozes: 6")
 		time.Sleep(time.Hour)
 		f.wantLog() // the same as before it was gone
 	})
@@ -254,7 +254,7 @@ func TestNothingIsAppliedOnceTheWatcherIsClosed(t *testing.T) {
 				f.must(err)
 				end(w, cancel)
 				synctest.Wait()
-				f.edit("failure_throttle: 5", "failure_throttle: 6")
+				f.edit("max_snoozes: 5", "max_snoozes: 6")
 				time.Sleep(time.Hour)
 				f.wantLog()
 				w.Close()
@@ -267,7 +267,7 @@ func TestEverySetsHowOftenTheFileIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		f.watch(tuning.Every(time.Minute))
-		f.edit("failure_throttle: 5", "failure_throttle: 6")
+		f.edit("max_snoozes: 5", "max_snoozes: 6")
 		time.Sleep(time.Minute - 1)
 		f.wantLog()
 		time.Sleep(6*time.Second + 2)
@@ -295,17 +295,17 @@ func TestIncludedFilesAreWatchedToo(t *testing.T) {
 			f.must(os.WriteFile(filepath.Join(filepath.Dir(f.path), name), []byte("version: 1\npolicies: { "+policy+" }\n"), 0o666))
 			time.Sleep(2 * time.Second)
 		}
-		team("team1.yaml", "ml.trial.started: { failure_throttle: 9 }")
+		team("team1.yaml", "ml.trial.started: { max_snoozes: 9 }")
 		f.edit("package: events   #", "include: [\"team*.yaml\"]\npackage: events   #")
 		f.watch()
 		f.wantLog("INFO ml.trial.started")
 
-		team("team1.yaml", "ml.trial.finished: { failure_throttle: 9 }")
+		team("team1.yaml", "ml.trial.finished: { max_snoozes: 9 }")
 		f.wantLog("INFO ml.trial.started ml.trial.finished")
-		team("team2.yaml", "system.disk_filled: { failure_throttle: 9 }")
+		team("team2.yaml", "system.disk_filled: { max_snoozes: 9 }")
 		f.wantLog("INFO system.disk_filled")
-		team("team2.yaml", "system.disk_filled: { failure_throttle: 0 }")
-		f.wantLog("ERROR team2.yaml:2:53 failure_throttle of policy system.disk_filled is 0; it is off or counts failures in a row and must be between 1 and 10000 out-of-range")
+		team("team2.yaml", "system.disk_filled: { max_snoozes: 0 }")
+		f.wantLog("ERROR team2.yaml:2:48 max_snoozes of policy system.disk_filled is 0; it is off or counts snoozes of one event and must be between 1 and 1000000 out-of-range")
 		f.must(os.Remove(filepath.Join(filepath.Dir(f.path), "team2.yaml")))
 		time.Sleep(2 * time.Second)
 		f.wantLog("INFO system.disk_filled")

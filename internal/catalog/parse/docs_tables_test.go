@@ -182,8 +182,6 @@ func TestTheReferenceShowsTheLimitsOfLimits(t *testing.T) {
 	}
 	around := map[string]func(string) string{
 		"at_once": func(value string) string { return "at_once: " + value },
-		"burst":   func(value string) string { return "rate: 1000000 per 1s, burst: " + value },
-		"wait":    func(value string) string { return "at_once: 1, wait: " + value },
 		"rate": func(value string) string {
 			if _, err := strconv.Atoi(value); err == nil {
 				return "rate: " + value + " per 1s"

@@ -29,7 +29,7 @@ defaults:
 policies:
   order.*:
     expires_after: 1d
-    failure_throttle: 10
+    max_snoozes: 10
     breaker: off
     redrive: off
     errors:
@@ -38,7 +38,7 @@ policies:
 events:
   order.placed:
     slow_after: off
-    failure_throttle: off
+    max_snoozes: off
     breaker: { min_samples: 20, open_for: 5s }
     redrive: { max: 7 }
     errors:
@@ -91,7 +91,7 @@ func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
 	}
 	d := declare.DefaultSettings()
 	if got.Policy() != d.Retry || got.Breaker.Policy() != d.Breaker || got.Timeout.V != d.Timeout || got.SlowAfter.V != d.SlowAfter ||
-		got.ExpiresAfter.V != d.ExpiresAfter || got.FailureThrottle.V != d.FailureThrottle || got.MaxSnoozes.V != d.MaxSnoozes || d.Errors != nil || d.Redrive.Every != 0 {
+		got.ExpiresAfter.V != d.ExpiresAfter || got.MaxSnoozes.V != d.MaxSnoozes || d.Errors != nil || d.Redrive.Every != 0 {
 		t.Errorf("they are not those of the runtime: %+v", d)
 	}
 }
@@ -120,7 +120,7 @@ func TestASettingThatIsOffStaysOffUntilItIsSetAgain(t *testing.T) {
 	placed, paid, created := c.Events[0].Settings, c.Events[1].Settings, c.Events[2].Settings
 	type row struct {
 		SlowAfter, ExpiresAfter time.Duration
-		FailureThrottle         int
+		MaxSnoozes              int
 		Breaker                 breaker.Policy
 		Redrive                 string
 	}
@@ -129,7 +129,7 @@ func TestASettingThatIsOffStaysOffUntilItIsSetAgain(t *testing.T) {
 		if !s.Redrive.Off.V {
 			redrive = fmt.Sprintf("%v every %v, %d times", s.Redrive.Reasons.V, s.Redrive.Every.V, s.Redrive.Max.V)
 		}
-		return row{s.SlowAfter.V, s.ExpiresAfter.V, s.FailureThrottle.V, s.Breaker.Policy(), redrive}
+		return row{s.SlowAfter.V, s.ExpiresAfter.V, s.MaxSnoozes.V, s.Breaker.Policy(), redrive}
 	}
 	quarter := breaker.Default().With(breaker.Threshold(0.25), breaker.Window(2*time.Minute))
 	for _, tt := range []struct {
@@ -142,7 +142,7 @@ func TestASettingThatIsOffStaysOffUntilItIsSetAgain(t *testing.T) {
 		{"an event over a policy that switches off", placed,
 			row{0, 24 * time.Hour, 0, quarter.With(breaker.MinSamples(20), breaker.OpenFor(5*time.Second)), "[timeout crash] every 2h0m0s, 7 times"}},
 		{"a policy over the defaults", paid, row{5 * time.Second, 24 * time.Hour, 10, breaker.Policy{Off: true}, "off"}},
-		{"the defaults", created, row{5 * time.Second, 0, 0, quarter, "[timeout crash] every 2h0m0s, 3 times"}},
+		{"the defaults", created, row{5 * time.Second, 0, 10_000, quarter, "[timeout crash] every 2h0m0s, 3 times"}},
 	} {
 		got := rowOf(tt.got)
 		if got.Breaker.Off && tt.want.Breaker.Off {
@@ -153,18 +153,18 @@ func TestASettingThatIsOffStaysOffUntilItIsSetAgain(t *testing.T) {
 		}
 	}
 	for name, pos := range map[string]diag.Position{
-		"breaker off":                    paid.Breaker.Off.Pos,
-		"breaker on":                     placed.Breaker.Off.Pos,
-		"threshold":                      placed.Breaker.Threshold.Pos,
-		"redrive off":                    paid.Redrive.Off.Pos,
-		"reasons":                        placed.Redrive.Reasons.Pos,
-		"slow_after off":                 placed.SlowAfter.Pos,
-		"failure throttle of the policy": paid.FailureThrottle.Pos,
-		"expires_after, switched":        c.Events[0].Subscriptions[0].Settings.ExpiresAfter.Pos,
+		"breaker off":               paid.Breaker.Off.Pos,
+		"breaker on":                placed.Breaker.Off.Pos,
+		"threshold":                 placed.Breaker.Threshold.Pos,
+		"redrive off":               paid.Redrive.Off.Pos,
+		"reasons":                   placed.Redrive.Reasons.Pos,
+		"slow_after off":            placed.SlowAfter.Pos,
+		"max_snoozes of the policy": paid.MaxSnoozes.Pos,
+		"expires_after, switched":   c.Events[0].Subscriptions[0].Settings.ExpiresAfter.Pos,
 	} {
 		want := map[string]diag.Position{
 			"breaker off": at(14, 14), "breaker on": at(23, 14), "threshold": at(5, 25), "redrive off": at(15, 14), "reasons": at(6, 23),
-			"slow_after off": at(21, 17), "failure throttle of the policy": at(13, 23), "expires_after, switched": at(30, 24),
+			"slow_after off": at(21, 17), "max_snoozes of the policy": at(13, 18), "expires_after, switched": at(30, 24),
 		}[name]
 		if pos != want {
 			t.Errorf("%s is at %v, want %v", name, pos, want)

@@ -149,7 +149,7 @@ func policyInShort(s catalog.Settings) string {
 func limitNames(s catalog.Settings) []string {
 	var names []string
 	for _, use := range s.Limits.V {
-		names = append(names, use.Limit.Name.V)
+		names = append(names, use.Limit.Name)
 	}
 	return names
 }

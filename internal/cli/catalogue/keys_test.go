@@ -23,7 +23,7 @@ const around = "version: 1\npackage: shop\ntest_kit: true\nimport_path: example.
 // settings has a value for each setting, which is not the one that is built in.
 var settings = map[string]string{
 	"retry": "{ max_attempts: 7 }", "timeout": "off", "slow_after": "3s", "slow_event_after": "7m", "expires_after": "9h", "hold_unknown": "3d", "max_snoozes": "8",
-	"breaker": "off", "failure_throttle": "6", "concurrency": "5", "strict_order": "true", "batch": "{ size: 25 }", "limits": "[bank]",
+	"breaker": "off", "concurrency": "5", "strict_order": "true", "batch": "{ size: 25 }", "limits": "[bank]",
 	"errors": "{ refused: permanent }", "redrive": "{}", "priority": "critical",
 }
 
@@ -37,7 +37,7 @@ func with(others map[string]string) map[string]string {
 // inShort returns what is silent: also describe, which leaves to policy what few people look for.
 func inShort(others map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, key := range []string{"breaker", "errors", "failure_throttle", "hold_unknown", "max_snoozes", "slow_after", "slow_event_after"} {
+	for _, key := range []string{"breaker", "errors", "hold_unknown", "max_snoozes", "slow_after", "slow_event_after"} {
 		all[key] = "describe"
 	}
 	maps.Copy(all, others)
@@ -63,9 +63,9 @@ var places = map[string]place{
 		silent:    inShort(map[string]string{"go_name": "describe"}), // it is that of a constant
 	},
 	"limit": {
-		catalogue: around + "limits: { bank: { at_once: 4, rate: 5 per 1s, wait: 1s, KEY } }\nevents:\n  a.done: { limits: [bank] }\n",
-		values:    map[string]string{"doc": "It is busy.", "go_name": "House", "burst": "7", "hold": "event", "lax": "true"},
-		silent: map[string]string{"at_once": "*", "rate": "*", "wait": "*", // it has these
+		catalogue: around + "limits: { bank: { at_once: 4, rate: 5 per 1s, KEY } }\nevents:\n  a.done: { limits: [bank] }\n",
+		values:    map[string]string{"doc": "It is busy.", "go_name": "House"},
+		silent: map[string]string{"at_once": "*", "rate": "*", // it has these
 			"go_name": "policy docs describe", "doc": "describe"},
 	},
 	"group": {

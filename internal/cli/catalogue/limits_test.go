@@ -11,8 +11,8 @@ import (
 const limited = `version: 1
 package: shop
 limits:
-  bank: { doc: The bank is slow., at_once: 3, hold: event, wait: 30s }
-  mail: { rate: 100 per 1m, burst: 10 }
+  bank: { doc: The bank is slow., at_once: 3 }
+  mail: { rate: 100 per 1m }
 defaults: { limits: [bank] }
 events:
   order.placed:
@@ -27,8 +27,7 @@ func TestPolicyShowsLimits(t *testing.T) {
 	for command, want := range map[string][]string{
 		"policy order.placed": {"limits bank events.yaml:6"},
 		"policy send-receipt": {"limits bank, mail by email events.yaml:11",
-			"Limit bank: 3 at once, over all attempts of an event; after a wait of 30s the attempt fails. The bank is slow. " +
-				"Limit mail by email: 100 per 1m in bursts of 10 for each email."},
+			"Limit bank: 3 at once. The bank is slow. Limit mail by email: 100 per 1m for each email."},
 		"policy audit": {"limits off events.yaml:12"},
 	} {
 		out := strings.Join(strings.Fields(busgen(t, command).Stdout), " ")
@@ -53,7 +52,7 @@ func TestDescribeShowsLimits(t *testing.T) {
 	busgen(t, "describe order.placed").Wants(t, 0, `order.placed
 
 policy       4× over 7s, 30s each, limit bank
-limit bank   3 at once, over all attempts of an event; after a wait of 30s the attempt fails
+limit bank   3 at once
 declared at  events.yaml:8
 in Go        OrderPlaced
 

@@ -94,7 +94,7 @@ func declaredGroups(c *catalog.Catalogue) []string {
 func declaredLimits(c *catalog.Catalogue) []string {
 	var names []string
 	for _, l := range c.Limits {
-		names = append(names, l.Name.V)
+		names = append(names, l.Name)
 	}
 	return names
 }

@@ -73,7 +73,7 @@ var droppable = []string{
 	"default", "subscriptions", "group",
 	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
 	"timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "priority",
-	"concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "failure_throttle", "redrive",
+	"concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "redrive",
 }
 
 // repair does away with the reason of a finding.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -34,7 +35,7 @@ type life struct {
 	env       *Env
 	catalogue *runtime.Catalogue
 	placed    *runtime.EventType[OrderPlaced]
-	bus       []runtime.Option
+	all       []string // limits that all subscriptions need
 	subs      []lifeSub
 	other     *runtime.Bus // another process
 	keyed     bool
@@ -94,9 +95,10 @@ func (env *Env) newLife(t *testing.T, seed uint64) *life {
 	}
 	l.placed = runtime.Define(spec)
 	l.trouble = []int{0, 0, 300, 40}[l.IntN(4)]
-	l.catalogue = runtime.NewCatalogue(l.placed, UserType).WithLimits(declare.Limit{Name: "scales", AtOnce: 1 + l.IntN(3)})
+	l.catalogue = runtime.NewCatalogue(l.placed, UserType).WithLimits(
+		declare.Limit{Name: "scales", AtOnce: 1 + l.IntN(3)}, declare.Limit{Name: "all", AtOnce: 1 + l.IntN(3)})
 	if l.IntN(5) == 0 {
-		l.bus = append(l.bus, runtime.WithWorkers(1+l.IntN(3)))
+		l.all = []string{"all"}
 	}
 	for i := range 1 + l.IntN(2) {
 		l.subs = append(l.subs, l.newSub(fmt.Sprint("sub", i)))
@@ -126,15 +128,15 @@ func (l *life) newSub(name string) lifeSub {
 	}
 	what := l.IntN(6)
 	s.says += fmt.Sprint(", limits ", what)
-	switch what {
-	case 0:
-		s.opts = append(s.opts, limitedBy("scales"))
-	case 1:
-		if !s.batch {
-			s.opts = append(s.opts, limitedBy("scales by weight"))
-		}
-	case 2:
-		s.opts = append(s.opts, runtime.WithFailureThrottle(1+l.IntN(4)))
+	needs := slices.Clone(l.all)
+	switch {
+	case what == 0:
+		needs = append(needs, "scales")
+	case what == 1 && !s.batch:
+		needs = append(needs, "scales by weight")
+	}
+	if len(needs) > 0 {
+		s.opts = append(s.opts, limitedBy(needs...))
 	}
 	return s
 }
@@ -142,7 +144,7 @@ func (l *life) newSub(name string) lifeSub {
 // open begins a life of the bus.
 func (l *life) open(t *testing.T, target string) {
 	t.Helper()
-	l.Fixture = l.env.ReopenWith(t, target, l.catalogue, l.bus...)
+	l.Fixture = l.env.ReopenWith(t, target, l.catalogue)
 	other, err := l.env.OpenBus(t.Context(), target, l.catalogue, runtime.WithoutSchedules())
 	Must(t, err)
 	t.Cleanup(func() { other.Shutdown(context.Background()) })

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -224,47 +223,4 @@ func (env *Env) TestThereAreNeverTwoProbes(t *testing.T) {
 	if most.Load() != 1 {
 		t.Errorf("%d handlers ran at once while the breaker was half-open", most.Load())
 	}
-}
-
-func (env *Env) TestTheFailureThrottleRunsOneHandlerAtATimeUntilOneSucceeds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t)
-		var broken atomic.Bool
-		broken.Store(true)
-		var at, most atomic.Int32
-		started := time.Now()
-		var ended atomic.Int64
-		f.Handle("careful", func(context.Context, runtime.Event[OrderPlaced]) error {
-			n := at.Add(1)
-			defer at.Add(-1)
-			most.Store(max(most.Load(), n))
-			time.Sleep(time.Second)
-			ended.Store(int64(time.Since(started)))
-			if broken.Load() {
-				return runtime.Permanent(ErrBoom)
-			}
-			return nil
-		}, runtime.WithConcurrency(4), runtime.WithFailureThrottle(4))
-		for n := range 24 {
-			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: fmt.Sprint(n), Number: n})
-			Must(t, err)
-		}
-		started = time.Now()
-		f.MustStart()
-		// Four fail together, and some workers go on before the last has said so.
-		time.Sleep(2500 * time.Millisecond)
-		if got := at.Load(); got != 1 {
-			t.Errorf("%d handlers run after four failures in a row, want 1", got)
-		}
-		time.Sleep(2 * time.Second)
-		if got := at.Load(); got != 1 {
-			t.Errorf("%d handlers run while all fail, want 1", got)
-		}
-		broken.Store(false)
-		time.Sleep(1100 * time.Millisecond) // one succeeds
-		if got := at.Load(); got != 4 {
-			t.Errorf("%d handlers run after a success, want 4", got)
-		}
-		f.Idle()
-	})
 }

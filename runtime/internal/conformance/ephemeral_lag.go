@@ -25,8 +25,7 @@ func (env *Env) TestASlowEphemeralHandlerLagsBehindAndMissesNothing(t *testing.T
 			}
 			seen.Add(e.Payload.Number)
 			return nil
-		}, runtime.Ephemeral(), runtime.WithTimeout(time.Hour), runtime.WithRetry(retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute)),
-			runtime.WithFailureThrottle(0))
+		}, runtime.Ephemeral(), runtime.WithTimeout(time.Hour), runtime.WithRetry(retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute)))
 		const events = 12_000 // more than the tail in memory has, a third of which is more than may wait
 		var payloads []OrderPlaced
 		for n := range events {

@@ -186,7 +186,7 @@ func (env *Env) TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys(t *testi
 				limits := []runtime.Option{
 					runtime.WithLimit(declare.Limit{Name: "customer", AtOnce: 1 + random.IntN(2)}),
 					runtime.WithLimit(declare.Limit{Name: "all", AtOnce: 3}),
-					runtime.WithLimit(declare.Limit{Name: "pace", Rate: 200, Per: time.Second, Burst: 20}),
+					runtime.WithLimit(declare.Limit{Name: "pace", Rate: 20, Per: 100 * time.Millisecond}),
 				}
 				opts := []runtime.SubscribeOption{runtime.WithConcurrency(1 + random.IntN(8)), limitedBy([][]string{
 					{"customer by customer"}, {"all", "customer by customer"}, {"pace by customer"}, {"pace by customer", "all"},

@@ -29,7 +29,7 @@ func (env *Env) TestSettingsOfDeclaredMembersAreMergedAsOptionsAre(t *testing.T)
 		"one counts alone, also if it is lower": {members: [2][]setting{{attempts(2)}, nil}, more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 2, BaseDelay: time.Second}}},
 		"of two the more permissive":            {members: [2][]setting{{attempts(5), delay(3 * time.Second)}, {attempts(4), delay(2 * time.Second)}}, more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 5, BaseDelay: 2 * time.Second}}},
 		"an option overrides its own":           {members: [2][]setting{nil, {attempts(9)}}, opts: []runtime.SubscribeOption{runtime.WithRetry(retry.MaxAttempts(4))}, more: 1, want: declare.Settings{Retry: retry.Policy{MaxAttempts: 4, BaseDelay: time.Second}}},
-		"expiry, snoozes and throttle":          {members: [2][]setting{{func(s *declare.Settings) { s.ExpiresAfter, s.MaxSnoozes, s.FailureThrottle = time.Hour, 7, 3 }}, nil}, more: 1, want: declare.Settings{ExpiresAfter: time.Hour, MaxSnoozes: 7, FailureThrottle: 3}},
+		"expiry and snoozes":                    {members: [2][]setting{{func(s *declare.Settings) { s.ExpiresAfter, s.MaxSnoozes = time.Hour, 7 }}, nil}, more: 1, want: declare.Settings{ExpiresAfter: time.Hour, MaxSnoozes: 7}},
 		"concurrency: what a member asks for":   {base: []setting{concurrency(2)}, members: [2][]setting{{concurrency(4)}, {concurrency(2)}}, more: 4},
 		"concurrency: less, too":                {base: []setting{concurrency(8)}, members: [2][]setting{{concurrency(1)}, {concurrency(8)}}, more: 1},
 		"concurrency: nobody asks":              {base: []setting{concurrency(8)}, members: [2][]setting{{concurrency(8)}, {concurrency(8)}}, more: 8},
@@ -64,7 +64,6 @@ func (env *Env) TestSettingsOfDeclaredMembersAreMergedAsOptionsAre(t *testing.T)
 			differs("base_delay", int(got.Retry.BaseDelay), int(test.want.Retry.BaseDelay))
 			differs("expires_after", int(got.ExpiresAfter), int(test.want.ExpiresAfter))
 			differs("max_snoozes", got.MaxSnoozes, test.want.MaxSnoozes)
-			differs("failure_throttle", got.FailureThrottle, test.want.FailureThrottle)
 			differs("concurrency", one.Concurrency, test.more)
 		})
 	}

@@ -2,19 +2,17 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/declare"
-	"github.com/busgen/busgen/runtime/retry"
 )
 
 // gauge says how many are at work at once.
@@ -53,6 +51,19 @@ func limitedBy(uses ...string) runtime.SubscribeOption {
 		all = append(all, declare.LimitUse{Limit: name, By: by})
 	}
 	return runtime.WithLimits(all...)
+}
+
+// occupy takes a place of a limit until free is called, or the test ends.
+func (f *Fixture) occupy(name, key string) (free func()) {
+	f.T.Helper()
+	limiter, err := f.Limiter(name)
+	Must(f.T, err)
+	taken, freed := make(chan struct{}), make(chan struct{})
+	go limiter.DoFor(context.Background(), key, func(context.Context) error { close(taken); <-freed; return nil })
+	<-taken
+	free = sync.OnceFunc(func() { close(freed) })
+	f.T.Cleanup(free)
+	return free
 }
 
 func (env *Env) TestSubscriptionsShareALimit(t *testing.T) {
@@ -138,10 +149,9 @@ var weighed = runtime.Define(runtime.Spec[OrderPlaced]{
 })
 
 // openWeighed opens a bus whose limit scales has no room for weight 1 for a minute.
-func (env *Env) openWeighed(t *testing.T, limit declare.Limit) *Fixture {
+func (env *Env) openWeighed(t *testing.T) *Fixture {
 	t.Helper()
-	limit.Name, limit.AtOnce = "scales", 1
-	f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed, UserType).WithLimits(limit))
+	f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed, UserType).WithLimits(declare.Limit{Name: "scales", AtOnce: 1}))
 	f.weighFor(time.Minute)
 	return f
 }
@@ -174,7 +184,7 @@ func (f *Fixture) handleWeighed(name string, handler runtime.Handler[OrderPlaced
 func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatWaitsForALimit(t *testing.T) {
 	for _, concurrency := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			f := env.openWeighed(t, declare.Limit{})
+			f := env.openWeighed(t)
 			var seen Journal[int]
 			f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 				seen.Add(e.Payload.Number)
@@ -191,137 +201,42 @@ func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatWaitsForALimit(t *tes
 	}
 }
 
-func (env *Env) TestALimitIsHeldForAnAttemptOrUntilTheEventIsSettled(t *testing.T) {
-	for hold, want := range map[declare.LimitHold][]string{
-		declare.HoldAttempt: {"a1 0s", "b1 0s", "a2 4s", "c1 4s"},
-		declare.HoldEvent:   {"a1 0s", "a2 1s", "b1 1s", "c1 5s"},
-	} {
-		t.Run(hold.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: hold}))
-				var ran Journal[string]
-				began := time.Now()
-				f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
-					ran.Add(fmt.Sprintf("%s%d %v", e.Payload.Name, e.Attempt, time.Since(began).Round(time.Second)))
-					switch {
-					case e.Payload.Name == "a" && e.Attempt == 1:
-						return ErrBoom
-					case e.Payload.Name == "b":
-						time.Sleep(4 * time.Second)
-					}
-					return nil
-				}, runtime.WithConcurrency(4), limitedBy("mail"))
-				f.users("a", "b", "c")
-				f.MustStart()
-				f.Idle()
-				got := ran.All()
-				if hold == declare.HoldAttempt { // at 4s, in whichever order
-					slices.Sort(got)
-					slices.Sort(want)
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("got %v, want %v", got, want)
-				}
-			})
-		})
-	}
-}
-
-func (env *Env) TestAnEventThatHoldsALimitFreesItWhenItIsDead(t *testing.T) {
+func (env *Env) TestALimitIsFreeBetweenTheAttemptsOfAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		var ran Journal[string]
 		began := time.Now()
 		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
 			ran.Add(fmt.Sprintf("%s%d %v", e.Payload.Name, e.Attempt, time.Since(began).Round(time.Second)))
 			switch {
-			case e.Payload.Name == "a":
+			case e.Payload.Name == "a" && e.Attempt == 1:
 				return ErrBoom
-			case e.Payload.Name == "b" && e.Attempt == 1:
-				return runtime.Snooze(10 * time.Second)
-			}
-			return nil
-		}, limitedBy("mail"), runtime.WithRetry(retry.MaxAttempts(2), retry.BaseDelay(5*time.Second)))
-		f.users("a", "b", "c")
-		f.MustStart()
-		f.Idle()
-		ran.wants(t, "a1 0s", "a2 5s", "b1 5s", "b2 15s", "c1 15s")
-	})
-}
-
-func (env *Env) TestAWindowFullOfDeliveriesThatWaitDoesNotKeepTheHolderOfALimitFromEnding(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
-		var ran atomic.Int32
-		f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			ran.Add(1)
-			if e.Payload.Number == 1 && e.Attempt == 1 {
-				return ErrBoom
+			case e.Payload.Name == "b":
+				time.Sleep(4 * time.Second)
 			}
 			return nil
 		}, runtime.WithConcurrency(4), limitedBy("mail"))
-		for n := range 600 { // of one key, and of many
-			_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: fmt.Sprint("A", n/2*(n%2)), Number: n + 1})
-			Must(t, err)
-		}
+		f.users("a", "b", "c")
 		f.MustStart()
-		f.Idle()
-		if ran.Load() != 601 {
-			t.Errorf("there were %d attempts, want 601", ran.Load())
+		f.idleWithin(time.Hour)
+		got := ran.All()
+		slices.Sort(got) // at 4s, in whichever order
+		if want := []string{"a1 0s", "a2 4s", "b1 0s", "c1 4s"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }
 
-func (env *Env) TestADeliveryWaitsForALimitForSoLong(t *testing.T) {
-	for _, lax := range []bool{false, true} {
-		t.Run(fmt.Sprint("lax ", lax), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Wait: 3 * time.Second, Lax: lax}))
-				var ran Journal[string]
-				began := time.Now()
-				var failed atomic.Value
-				f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
-					ran.Add(fmt.Sprintf("%s%d %v", e.Payload.Name, e.Attempt, time.Since(began).Round(time.Second)))
-					time.Sleep(5 * time.Second)
-					return nil
-				}, runtime.WithConcurrency(4), limitedBy("mail by name"),
-					runtime.WithErrorRetry(func(err error) bool {
-						if late, ok := errors.AsType[*runtime.LimitTimeoutError](err); ok {
-							failed.Store(*late)
-							return true
-						}
-						return false
-					}, retry.BaseDelay(10*time.Second)),
-					runtime.WithBreaker(breaker.On(), breaker.MinSamples(1), breaker.OpenFor(time.Hour)))
-				f.users("a", "a")
-				f.MustStart()
-				f.Idle()
-				if lax {
-					ran.wants(t, "a1 0s", "a1 3s")
-					return
-				}
-				ran.wants(t, "a1 0s", "a2 13s")
-				if want := (runtime.LimitTimeoutError{Limit: "mail", Key: "a", Wait: 3 * time.Second}); failed.Load() != want {
-					t.Errorf("the attempt has failed with %v, want %v", failed.Load(), want)
-				}
-				if stats := f.Stats().Subscriptions[0]; stats.Breaker.Failures != 0 {
-					t.Errorf("the breaker has counted %d failures", stats.Breaker.Failures)
-				}
-			})
-		})
-	}
-}
-
-func (env *Env) TestTheBusHasSoManyWorkers(t *testing.T) {
+func (env *Env) TestALimitThatAllSubscriptionsNeedHoldsForEveryKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithWorkers(3))
+		f, all := env.Open(t, runtime.WithLimit(declare.Limit{Name: "all", AtOnce: 3})), limitedBy("all")
 		var g gauge
 		handler := func(context.Context, runtime.Event[UserCreated]) error { g.work(); return nil }
-		f.handleUsers("one", handler, runtime.WithConcurrency(8))
-		f.handleUsers("two", handler, runtime.WithConcurrency(8))
-		f.handleUsers("", handler, runtime.WithConcurrency(8), runtime.Ephemeral())
+		f.handleUsers("one", handler, all, runtime.WithConcurrency(8))
+		f.handleUsers("two", handler, all, runtime.WithConcurrency(8))
+		f.handleUsers("", handler, all, runtime.WithConcurrency(8), runtime.Ephemeral())
 		_, err := runtime.SubscribeBatch(f.Bus, UserType, "batches", func(context.Context, []runtime.Event[UserCreated]) error { g.work(); return nil },
-			runtime.WithBatch(2, 0), runtime.WithConcurrency(4))
+			all, runtime.WithBatch(2, 0), runtime.WithConcurrency(4))
 		Must(t, err)
 		f.MustStart()
 		f.users("a", "b", "c", "d", "e", "f")

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	goruntime "runtime"
 	"strings"
@@ -140,63 +139,6 @@ func (env *Env) TestAPauseTakesTheTurnOfWhatWaitsForALimit(t *testing.T) {
 			t.Errorf("%d attempts after the pause", attempts.Load())
 		}
 	})
-}
-
-func (env *Env) TestAPauseFreesWhatAnEventHoldsBetweenItsAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
-		mail, err := f.Limiter("mail")
-		Must(t, err)
-		f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
-			if e.Attempt == 1 {
-				return runtime.Snooze(time.Hour)
-			}
-			return nil
-		}, limitedBy("mail"))
-		f.users("a")
-		f.MustStart()
-		time.Sleep(time.Minute)
-		limited, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := mail.Do(limited, func(context.Context) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("while the event is snoozed: %v", err)
-		}
-		Must(t, f.PauseSubscription(t.Context(), "one"))
-		Must(t, mail.Do(t.Context(), func(context.Context) error { return nil }))
-		Must(t, f.ResumeSubscription(t.Context(), "one"))
-		f.Idle()
-	})
-}
-
-func (env *Env) TestACancelFreesWhatAnEventHoldsBetweenItsAttempts(t *testing.T) {
-	for _, waiting := range []int{0, 400} { // those fill the window
-		synctest.Test(t, func(t *testing.T) {
-			f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent}))
-			mail, err := f.Limiter("mail")
-			Must(t, err)
-			f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-				if e.Payload.Number == 1 {
-					return runtime.Snooze(24 * time.Hour)
-				}
-				return nil
-			}, limitedBy("mail"), runtime.WithConcurrency(2))
-			receipts := f.Publish(1)
-			f.MustStart()
-			time.Sleep(time.Minute)
-			for n := range waiting {
-				_, err := runtime.Publish(t.Context(), f.Bus, PlacedType, OrderPlaced{OrderID: fmt.Sprint(n), Number: 2})
-				Must(t, err)
-			}
-			time.Sleep(time.Minute)
-			began := time.Now()
-			Must(t, receipts[0].Cancel(t.Context()))
-			Must(t, mail.Do(t.Context(), func(context.Context) error { return nil }))
-			f.Idle()
-			if took := time.Since(began); took > time.Minute {
-				t.Errorf("with %d that wait, it took %v", waiting, took)
-			}
-		})
-	}
 }
 
 func (env *Env) TestADeliveryThatWaitsForALimitIsNoProbeOfABreaker(t *testing.T) {

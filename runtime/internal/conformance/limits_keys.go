@@ -13,7 +13,7 @@ import (
 )
 
 // Deliveries that wait for a limit keep their partition keys, also if they are urgent: a handler
-// waits for their event, or it holds a limit.
+// waits for their event.
 
 func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatAHandlerWaitsFor(t *testing.T) {
 	for name, opts := range map[string][]runtime.SubscribeOption{
@@ -23,7 +23,7 @@ func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatAHandlerWaitsFor(t *t
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := env.openWeighed(t, declare.Limit{})
+				f := env.openWeighed(t)
 				var seen Journal[int]
 				f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 					seen.Add(e.Payload.Number)
@@ -49,11 +49,9 @@ func (env *Env) TestALaterEventOfAKeyDoesNotOvertakeOneThatAHandlerWaitsFor(t *t
 	}
 }
 
-// Its next attempt needs another limit, too, which has no room.
-func (env *Env) TestAStrictKeyWaitsForAnEventThatHoldsALimitAndWaitsForAnother(t *testing.T) {
+func (env *Env) TestAStrictKeyWaitsForARetryThatWaitsForALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(
-			declare.Limit{Name: "scales", AtOnce: 1}, declare.Limit{Name: "order", AtOnce: 1, Hold: declare.HoldEvent}))
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(weighed).WithLimits(declare.Limit{Name: "scales", AtOnce: 1}))
 		var seen Journal[string]
 		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 			seen.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))
@@ -61,7 +59,7 @@ func (env *Env) TestAStrictKeyWaitsForAnEventThatHoldsALimitAndWaitsForAnother(t
 				return ErrBoom
 			}
 			return nil
-		}, limitedBy("scales by weight", "order by weight"), runtime.WithConcurrency(4), runtime.WithStrictOrder(),
+		}, runtime.WithConcurrency(4), runtime.WithStrictOrder(),
 			runtime.WithRetry(retry.BaseDelay(10*time.Second)))
 		f.MustStart()
 		f.weigh(1, "A", 1)
@@ -74,23 +72,22 @@ func (env *Env) TestAStrictKeyWaitsForAnEventThatHoldsALimitAndWaitsForAnother(t
 	})
 }
 
-// The workers of the bus are all that these deliveries wait for.
-func (env *Env) TestTheWorkersOfABusKeepTheOrderOfAKey(t *testing.T) {
+func (env *Env) TestALimitOfAllSubscriptionsKeepsTheOrderOfAKey(t *testing.T) {
 	for _, concurrency := range []int{1, 3} {
-		for _, workers := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%d places, %d workers", concurrency, workers), func(t *testing.T) {
+		for _, atOnce := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%d places, %d at once", concurrency, atOnce), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f := env.Open(t, runtime.WithWorkers(workers))
+					f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "all", AtOnce: atOnce}))
 					var seen Journal[int]
 					f.Handle("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 						time.Sleep(time.Duration(e.Payload.Number%3) * time.Second)
 						seen.Add(e.Payload.Number)
 						return nil
-					}, runtime.WithConcurrency(concurrency))
+					}, limitedBy("all"), runtime.WithConcurrency(concurrency))
 					f.handleUsers("two", func(context.Context, runtime.Event[UserCreated]) error {
 						time.Sleep(time.Second)
 						return nil
-					}, runtime.WithConcurrency(2))
+					}, limitedBy("all"), runtime.WithConcurrency(2))
 					f.MustStart()
 					var want []int
 					for n := range 20 {

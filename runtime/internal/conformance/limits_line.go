@@ -88,35 +88,6 @@ func (env *Env) TestADeliveryExpiresInALineWhoseSubscriptionIsBusy(t *testing.T)
 	})
 }
 
-func (env *Env) TestAPauseDoesNotCountForTheWaitOfALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Wait: time.Minute}))
-		mail, err := f.Limiter("mail")
-		Must(t, err)
-		freed, taken := make(chan struct{}), make(chan struct{})
-		go mail.Do(context.Background(), func(context.Context) error { close(taken); <-freed; return nil })
-		<-taken
-		s := f.handleUsers("one", func(_ context.Context, e runtime.Event[UserCreated]) error {
-			if e.Attempt != 1 {
-				t.Error("the pause has failed an attempt")
-			}
-			return nil
-		}, limitedBy("mail"))
-		f.MustStart()
-		f.users("a")
-		time.Sleep(30 * time.Second)
-		Must(t, f.PauseSubscription(t.Context(), s.Name()))
-		time.Sleep(time.Hour)
-		Must(t, f.ResumeSubscription(t.Context(), s.Name()))
-		time.Sleep(20 * time.Second)
-		close(freed)
-		f.Idle()
-		if s := f.Stats().Subscriptions[0]; s.Handled != 1 || s.Failed != 0 {
-			t.Errorf("the counts are %+v", s.Counts)
-		}
-	})
-}
-
 // There is room in the limit that the handler wants back, but its key is in use. Its worker sleeps
 // until that is free: in virtual time a worker that does not would stop the clock.
 func (env *Env) TestAHandlerComesBackToItsLimitWhenItsKeyIsFree(t *testing.T) {

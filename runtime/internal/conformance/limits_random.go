@@ -22,11 +22,10 @@ type chance struct {
 	*rand.Rand
 	env       *Env
 	catalogue *runtime.Catalogue
-	opts      []runtime.Option
 	strict    bool
-	hold      declare.LimitHold // of mail
-	ordered   bool              // nothing lets an event overtake another
-	waits     bool              // handlers wait for events
+	ordered   bool     // nothing lets an event overtake another
+	waits     bool     // handlers wait for events
+	all       []string // what all subscriptions need; nil for nothing
 	number    int
 	receipts  []*runtime.Receipt
 
@@ -39,12 +38,11 @@ type chance struct {
 func (env *Env) newChance(t *testing.T, seed uint64) *chance {
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 14)), env: env, running: map[string]int{}, tried: map[int]bool{}, last: map[string]int{}}
 	c.strict, c.waits = c.IntN(2) == 0, c.IntN(2) == 0
-	c.ordered, c.hold = !c.waits && c.IntN(2) == 0, declare.LimitHold(c.IntN(2))
+	c.ordered = !c.waits && c.IntN(2) == 0
 	c.catalogue = runtime.NewCatalogue(weighed, UserType).WithLimits(
-		declare.Limit{Name: "scales", AtOnce: 1, Hold: declare.LimitHold(c.IntN(2))},
-		declare.Limit{Name: "mail", AtOnce: 2, Hold: c.hold})
+		declare.Limit{Name: "scales", AtOnce: 1}, declare.Limit{Name: "mail", AtOnce: 2}, declare.Limit{Name: "all", AtOnce: 2 + c.IntN(2)})
 	if c.IntN(3) == 0 {
-		c.opts = append(c.opts, runtime.WithWorkers(2+c.IntN(2)))
+		c.all = []string{"all"}
 	}
 	c.open(t, env.Target(t))
 	return c
@@ -53,7 +51,7 @@ func (env *Env) newChance(t *testing.T, seed uint64) *chance {
 // open begins a life of the bus.
 func (c *chance) open(t *testing.T, target string) {
 	t.Helper()
-	c.Fixture = c.env.ReopenWith(t, target, c.catalogue, c.opts...)
+	c.Fixture = c.env.ReopenWith(t, target, c.catalogue)
 	clear(c.running)
 	opts := []runtime.SubscribeOption{runtime.WithConcurrency(3), runtime.WithRetry(retry.MaxAttempts(4), retry.BaseDelay(2*time.Second))}
 	if c.strict {
@@ -63,29 +61,31 @@ func (c *chance) open(t *testing.T, target string) {
 		c.begin(e.Payload)
 		defer c.leave(fmt.Sprint("scales ", e.Payload.Weight), "mail")
 		return c.work(ctx, e.Payload.Number, e.Attempt)
-	}, append(opts, limitedBy("scales by weight", "mail"))...)
+	}, append(opts, c.limited("scales by weight", "mail"))...)
 	c.handleWeighed("plain", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
 		c.enter("mail")
 		defer c.leave("mail")
 		return c.work(ctx, e.Payload.Number+1000, e.Attempt)
-	}, limitedBy("mail"))
+	}, c.limited("mail"))
 	c.handleUsers("asker", func(ctx context.Context, e runtime.Event[UserCreated]) error {
 		r, err := runtime.Publish(ctx, c.Bus, weighed, OrderPlaced{Number: 1 << 20, OrderID: e.Payload.Name, Weight: 1}, runtime.Immediately())
 		if err == nil {
 			_, err = r.Wait(ctx)
 		}
 		return err
-	}, limitedBy("mail"), runtime.WithConcurrency(2), runtime.WithTimeout(24*time.Hour))
-	if c.hold == declare.HoldAttempt { // or it is refused
-		_, err := runtime.SubscribeBatch(c.Bus, weighed, "batch", func(ctx context.Context, _ []runtime.Event[OrderPlaced]) error {
-			c.enter("mail")
-			defer c.leave("mail")
-			rest(ctx, time.Second)
-			return nil
-		}, limitedBy("mail"), runtime.WithBatch(3, time.Second))
-		Must(t, err)
-	}
+	}, c.limited("mail"), runtime.WithConcurrency(2), runtime.WithTimeout(24*time.Hour))
+	_, err := runtime.SubscribeBatch(c.Bus, weighed, "batch", func(ctx context.Context, _ []runtime.Event[OrderPlaced]) error {
+		c.enter("mail")
+		defer c.leave("mail")
+		rest(ctx, time.Second)
+		return nil
+	}, c.limited("mail"), runtime.WithBatch(3, time.Second))
+	Must(t, err)
 	c.MustStart()
+}
+
+func (c *chance) limited(by ...string) runtime.SubscribeOption {
+	return limitedBy(append(by, c.all...)...)
 }
 
 func (c *chance) enter(limits ...string) {

@@ -50,7 +50,7 @@ func (f *Fixture) times(name string, opts ...runtime.SubscribeOption) *Journal[t
 
 func (env *Env) TestARateSpreadsAttemptsEvenlyAfterABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 2, Per: time.Second, Burst: 3}))
+		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 3, Per: 1500 * time.Millisecond}))
 		opened := time.Now()
 		began := f.times("one", runtime.WithConcurrency(8), limitedBy("mail"))
 		f.users(slices.Repeat([]string{"a"}, 6)...)
@@ -76,12 +76,12 @@ func (env *Env) TestARateSpreadsAttemptsEvenlyAfterABurst(t *testing.T) {
 func (env *Env) TestRatesHoldOverRestartsAndLoseNothing(t *testing.T) {
 	for _, limit := range []declare.Limit{
 		{Name: "mail", Rate: 1, Per: time.Second},
-		{Name: "mail", Rate: 5, Per: time.Second, Burst: 10},
-		{Name: "mail", Rate: 7, Per: time.Minute, Burst: 1},
-		{Name: "mail", Rate: 90, Per: time.Second, Burst: 20},
-		{Name: "mail", Rate: 3, Per: time.Hour, Burst: 2},
+		{Name: "mail", Rate: 10, Per: 2 * time.Second},
+		{Name: "mail", Rate: 1, Per: time.Minute / 7},
+		{Name: "mail", Rate: 20, Per: 20 * time.Second / 90},
+		{Name: "mail", Rate: 2, Per: 40 * time.Minute},
 	} {
-		t.Run(fmt.Sprintf("%d per %v with a burst of %d", limit.Rate, limit.Per, limit.Burst), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d per %v", limit.Rate, limit.Per), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				target, began := env.Target(t), []time.Time(nil)
 				step := limit.Per / time.Duration(limit.Rate)
@@ -97,12 +97,8 @@ func (env *Env) TestRatesHoldOverRestartsAndLoseNothing(t *testing.T) {
 					f.Stop()
 					began = append(began, seen.All()...)
 				}
-				burst := limit.Burst
-				if burst == 0 {
-					burst = limit.Rate
-				}
-				checkRate(t, began, limit.Rate, limit.Per, burst)
-				due := burst + int(time.Since(first)/(step+1))
+				checkRate(t, began, limit.Rate, limit.Per, limit.Rate)
+				due := limit.Rate + int(time.Since(first)/(step+1))
 				if len(began) < min(due, 60) {
 					t.Errorf("%d have begun within %v, %d were due", len(began), time.Since(first), due)
 				}
@@ -114,8 +110,8 @@ func (env *Env) TestRatesHoldOverRestartsAndLoseNothing(t *testing.T) {
 func (env *Env) TestSeveralLimitsHoldTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t,
-			runtime.WithLimit(declare.Limit{Name: "all", Rate: 10, Per: time.Second, Burst: 2}),
-			runtime.WithLimit(declare.Limit{Name: "each", Rate: 2, Per: time.Second, Burst: 1}),
+			runtime.WithLimit(declare.Limit{Name: "all", Rate: 2, Per: 200 * time.Millisecond}),
+			runtime.WithLimit(declare.Limit{Name: "each", Rate: 1, Per: 500 * time.Millisecond}),
 			runtime.WithLimit(declare.Limit{Name: "room", AtOnce: 3}))
 		began := map[string]*Journal[time.Time]{"a": {}, "b": {}, "c": {}}
 		var g gauge
@@ -149,7 +145,7 @@ func (env *Env) TestSeveralLimitsHoldTogether(t *testing.T) {
 func (env *Env) TestRatesSurviveTheDeathOfTheProcess(t *testing.T) {
 	for _, rate := range []int{2, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: rate, Per: time.Second, Burst: 5})
+			limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 5, Per: 5 * time.Second / time.Duration(rate)})
 			target, began := env.Target(t), []time.Time(nil)
 			for life := range 4 {
 				f := env.Reopen(t, target, limit)
@@ -174,7 +170,7 @@ func (env *Env) TestAClockThatWasSetBackDoesNotStopARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target, began := env.Target(t), []time.Time(nil)
 		for _, offset := range []time.Duration{0, -10 * time.Hour, 10 * time.Hour} {
-			f := env.Reopen(t, target, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 2}),
+			f := env.Reopen(t, target, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 2, Per: 2 * time.Second}),
 				testhook.WithWallClock(func() time.Time { return time.Now().Add(offset) }).(runtime.Option))
 			seen := f.times("one", runtime.WithConcurrency(4), limitedBy("mail"))
 			if offset == 0 {
@@ -198,7 +194,7 @@ func (env *Env) TestAClockThatWasSetBackDoesNotStopARate(t *testing.T) {
 // Any bus of the file uses a rate, also one that does not dispatch.
 func (env *Env) TestBusesOfOneFileShareARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Minute, Burst: 3})
+		limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 3, Per: 3 * time.Minute})
 		target := env.Target(t)
 		var began Journal[time.Time]
 		var all sync.WaitGroup
@@ -225,8 +221,8 @@ func (env *Env) TestBusesOfOneFileShareARate(t *testing.T) {
 
 // Two programs have different numbers of one rate. Both go by those of the one that has begun with its own last.
 func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing.T) {
-	slow := declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}
-	fast := declare.Limit{Name: "mail", Rate: 8, Per: time.Second, Burst: 20}
+	slow := declare.Limit{Name: "mail", Rate: 3, Per: 3 * time.Second}
+	fast := declare.Limit{Name: "mail", Rate: 20, Per: 2500 * time.Millisecond}
 	for name, limits := range map[string][2]declare.Limit{"slower": {fast, slow}, "faster": {slow, fast}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -262,8 +258,8 @@ func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing
 					times = append(times, of...)
 				}
 				slices.SortFunc(times, time.Time.Compare)
-				checkRate(t, times, newest.Rate, newest.Per, newest.Burst)
-				if due := newest.Rate * 118; len(times) < due*8/10 {
+				checkRate(t, times, newest.Rate, newest.Per, newest.Rate)
+				if due := newest.Rate * int(118*time.Second/newest.Per); len(times) < due*8/10 {
 					t.Errorf("%d have begun, and %d were due", len(times), due)
 				}
 			})
@@ -273,7 +269,7 @@ func (env *Env) TestBusesWithDifferentNumbersOfARateGoByTheNewestOnes(t *testing
 
 func (env *Env) TestARestoredBackupKnowsWhatWasUsedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: 5})
+		limit := runtime.WithLimit(declare.Limit{Name: "mail", Rate: 5, Per: 5 * time.Hour})
 		use := func(f *Fixture, most int) (used int) {
 			mail, err := f.Limiter("mail")
 			Must(t, err)

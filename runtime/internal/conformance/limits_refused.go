@@ -13,8 +13,7 @@ import (
 // done.
 
 func (env *Env) TestASubscriptionIsRefusedLimitsThatItCannotUse(t *testing.T) {
-	event := declare.Limit{Name: "event", AtOnce: 1, Hold: declare.HoldEvent}
-	f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}), runtime.WithLimit(event))
+	f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 	one := func(context.Context, runtime.Event[OrderPlaced]) error { return nil }
 	many := func(context.Context, []runtime.Event[OrderPlaced]) error { return nil }
 	dead := func(context.Context, runtime.Event[runtime.DeadLetter[OrderPlaced]]) error { return nil }
@@ -41,7 +40,6 @@ func (env *Env) TestASubscriptionIsRefusedLimitsThatItCannotUse(t *testing.T) {
 		{subscribe, []declare.LimitUse{{Limit: "mail"}, {Limit: "mail"}}, `the limit "mail" is there twice`},
 		{subscribe, []declare.LimitUse{{}}, `a limit needs a name`},
 		{batch, []declare.LimitUse{{Limit: "mail", By: "order_id"}}, `a batch has events of several values`},
-		{batch, []declare.LimitUse{{Limit: "event"}}, `is held until an event is settled, and a batch has many`},
 		{deadLetters, []declare.LimitUse{{Limit: "mail", By: "order_id"}}, `a dead-letter notice`},
 	} {
 		err := c.subscribe(runtime.WithLimits(c.uses...))
@@ -49,7 +47,7 @@ func (env *Env) TestASubscriptionIsRefusedLimitsThatItCannotUse(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", c.uses, err, c.want)
 		}
 	}
-	Must(t, subscribe(runtime.WithLimits(declare.LimitUse{Limit: "mail", By: "order_id"}, declare.LimitUse{Limit: "event"})))
+	Must(t, subscribe(runtime.WithLimits(declare.LimitUse{Limit: "mail", By: "order_id"})))
 }
 
 func (env *Env) TestABusIsRefusedACatalogueWhoseLimitsItDoesNotHave(t *testing.T) {

@@ -13,25 +13,23 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// What becomes of deliveries that wait for a limit, or of limits that are held, when another process goes on, and
+// What becomes of deliveries that wait for a limit when another process goes on, and
 // after a crash.
 
 // A standby has the same limit, with room.
 func (env *Env) TestAStandbyTakesOverWhatWaitsForALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mail := runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1, Hold: declare.HoldEvent})
+		mail := runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1})
 		f := env.Open(t, mail)
 		var first, second Journal[string]
 		handler := func(ran *Journal[string]) runtime.Handler[OrderPlaced] {
 			return func(_ context.Context, e runtime.Event[OrderPlaced]) error {
 				ran.Add(fmt.Sprintf("%d.%d", e.Payload.Number, e.Attempt))
-				if e.Payload.Number == 1 && e.Attempt == 1 {
-					return runtime.Snooze(time.Hour) // and holds the limit
-				}
 				return nil
 			}
 		}
 		f.Handle("one", handler(&first), limitedBy("mail"), runtime.WithConcurrency(2))
+		f.occupy("mail", "")
 		f.MustStart()
 		f.Publish(1, 2, 3)
 		time.Sleep(time.Minute)
@@ -44,22 +42,22 @@ func (env *Env) TestAStandbyTakesOverWhatWaitsForALimit(t *testing.T) {
 		f.Stop()
 		Must(t, <-started)
 		time.Sleep(time.Minute)
-		first.wants(t, "1.1")
-		second.wants(t, "2.1", "3.1")
-		standby.Idle()
-		second.wants(t, "2.1", "3.1", "1.2")
+		first.wants(t)
+		second.wants(t, "1.1", "2.1", "3.1")
 		standby.hasRoom(t, "mail", "", 1)
 	})
 }
 
-// One process is killed while some wait with their keys, one for a handler, and one holds a limit.
+// One process is killed while some wait with their keys, behind others of these, and one waits for its retry.
 func (env *Env) TestWaitingForALimitCountsNoAttemptWhenTheProcessIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := env.openWeighed(t, declare.Limit{Hold: declare.HoldEvent})
+		f := env.openWeighed(t)
 		f.handleWeighed("one", func(context.Context, runtime.Event[OrderPlaced]) error { return ErrBoom },
 			runtime.WithRetry(retry.BaseDelay(time.Hour), retry.MaxDelay(time.Hour)), runtime.WithConcurrency(4))
 		f.MustStart()
-		f.weigh(1, "A", 2) // fails, and holds the limit of its weight
+		f.weigh(1, "A", 2) // fails
+		time.Sleep(time.Second)
+		f.occupy("scales", "2")
 		f.weigh(2, "A", 1)
 		f.weigh(3, "A", 3)
 		f.weigh(4, "B", 2)
@@ -116,37 +114,6 @@ func (env *Env) TestASuspectThatWaitsForALimitHoldsUpNobody(t *testing.T) {
 		if want := []string{"2.2 0s", "3.1 10s", "a 10s", "1.2 1m0s"}; !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
-	})
-}
-
-// An event of another subscription holds the limit between its attempts: its next one must not wait
-// for the suspect that waits for the limit.
-func (env *Env) TestASuspectDoesNotWaitForAnEventThatWaitsForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := env.crashed(t, declare.Limit{Name: "scales", AtOnce: 1, Hold: declare.HoldEvent})
-		var ran Journal[string]
-		began := time.Now()
-		note := func(name string, attempt int) {
-			ran.Add(fmt.Sprintf("%s.%d %v", name, attempt, time.Since(began).Round(time.Second)))
-		}
-		f.handleWeighed("one", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			note(fmt.Sprint(e.Payload.Number), e.Attempt)
-			return nil
-		}, runtime.WithConcurrency(2))
-		Must(t, f.PauseSubscription(t.Context(), "one"))
-		f.handleWeighed("two", func(_ context.Context, e runtime.Event[OrderPlaced]) error {
-			note("two", e.Attempt)
-			if e.Attempt == 1 {
-				return runtime.Snooze(30 * time.Second)
-			}
-			return nil
-		})
-		f.MustStart()
-		f.weigh(3, "C", 1) // "two" holds weight 1
-		time.Sleep(10 * time.Second)
-		Must(t, f.ResumeSubscription(t.Context(), "one"))
-		f.idleWithin(time.Hour)
-		ran.wants(t, "two.1 0s", "2.2 10s", "two.2 30s", "1.2 30s", "3.1 30s")
 	})
 }
 

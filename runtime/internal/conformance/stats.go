@@ -384,7 +384,7 @@ func (env *Env) TestTheVariableIsTheStatisticsAsJSON(t *testing.T) {
 
 func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
 	s := declare.DefaultSettings()
-	s.SlowEventAfter, s.ExpiresAfter, s.FailureThrottle, s.Concurrency = time.Minute, time.Hour, 3, 8
+	s.SlowEventAfter, s.ExpiresAfter, s.Concurrency = time.Minute, time.Hour, 8
 	s.Errors = []declare.ErrorRule{
 		{Class: "card_declined", Permanent: true},
 		{Class: "busy", Retry: []retry.Option{retry.BaseDelay(time.Minute), retry.MaxDelay(time.Hour)}},
@@ -395,7 +395,7 @@ func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
 	want := strings.Join([]string{
 		`{"retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1s","max_delay":"30s","multiplier":2,"jitter":0.1}`,
 		`"timeout":"30s","slow_after":"10s","slow_event_after":"1m0s","expires_after":"1h0m0s","hold_unknown":"168h0m0s","max_snoozes":10000`,
-		`"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"failure_throttle":3,"concurrency":8`,
+		`"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"concurrency":8`,
 		`"errors":[{"class":"card_declined","permanent":true}`,
 		`{"class":"busy","retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1m0s","max_delay":"1h0m0s","multiplier":2,"jitter":0.1}}]`,
 		`"redrive":{"reasons":["timeout"],"every":"1h0m0s","max":3}}`,

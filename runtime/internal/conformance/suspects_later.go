@@ -108,16 +108,6 @@ func (env *Env) TestASuspectStaysOneUntilItsHandlerIsCalled(t *testing.T) {
 			happen: func(f *Fixture) { undecodable.Store(true); f.MustStart() },
 			then:   func(f *Fixture) { undecodable.Store(false); again(f) },
 		},
-		"a limit has no room for it": {
-			opts: []runtime.SubscribeOption{limitedBy("mail"), twoHours(3)},
-			happen: func(f *Fixture) {
-				free := f.occupy("mail", "")
-				f.MustStart()
-				time.Sleep(2 * time.Second)
-				free()
-			},
-			then: func(f *Fixture) { time.Sleep(2 * time.Hour) },
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -131,7 +121,7 @@ func (env *Env) TestASuspectStaysOneUntilItsHandlerIsCalled(t *testing.T) {
 						return p, nil
 					})},
 				})
-				catalogue := runtime.NewCatalogue(placed, PaidType).WithLimits(declare.Limit{Name: "mail", AtOnce: 1, Wait: time.Second})
+				catalogue := runtime.NewCatalogue(placed, PaidType)
 				open := func(target string, a, b runtime.Handler[OrderPlaced]) *Fixture {
 					f := env.ReopenWith(t, target, catalogue)
 					for name, handler := range map[string]runtime.Handler[OrderPlaced]{"a": a, "b": b} {

@@ -276,7 +276,6 @@ func (a *Attempt) judge(f failure, now time.Time) {
 func (a *Attempt) succeed(now time.Time) {
 	s := a.run.site
 	a.permit.Success(now)
-	s.gate.noteSuccess()
 	if !a.counted {
 		a.handler.Count.Succeeded(a, now)
 	}
@@ -421,7 +420,6 @@ func (a *Attempt) drop() {
 	a.mu.Lock()
 	a.over = true
 	a.mu.Unlock()
-	a.run.site.limits.release(a.run.Seq)
 	a.run.site.queue.Done(a.run.Key, a.run.Seq) // before the signal, which is for what waits for the key too
 	a.withdraw()
 }

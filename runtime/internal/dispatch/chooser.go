@@ -30,7 +30,6 @@ func (c *chooser) next(w *worker) (r *run, ok bool) {
 		if !claimed {
 			c.limits.unlisten()
 			c.intake.turn.give()
-			c.intake.freePaused()
 		}
 	}()
 	guest, looked := w.loan != nil, false
@@ -146,10 +145,6 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			c.limits.putBack(i)
 			return nil, time.After(time.Until(until)), false
 		}
-		if c.gate.throttled(settings) {
-			c.limits.putBack(i) // the one that runs will signal
-			return nil, nil, false
-		}
 		now := w.now()
 		if c.cfg.Limits != nil || settings.BreakerBy != "" {
 			if c.intake.outdated(i, settings) && !c.intake.relimit(&i, settings) {
@@ -190,10 +185,6 @@ func (c *chooser) choose(w *worker, asks *bool, guest bool) (r *run, reopens <-c
 			c.gate.leave(i.Suspect)
 			continue
 		}
-		if i.Limits.TooLate() { // which says nothing about the handler
-			permit.Release()
-			permit = breaker.Permit{}
-		}
 		r := c.newRun(w)
 		r.Item, r.site, r.settings, r.alone = i, c.site, settings, i.Suspect
 		r.initial.started, r.initial.permit = now, permit
@@ -211,9 +202,6 @@ func (c *chooser) tend() {
 	c.intake.relimitParked()
 	if c.queue.Parked() > 0 {
 		c.dismissParked()
-	}
-	if c.gate.paused.Load() {
-		c.limits.releaseAll()
 	}
 }
 

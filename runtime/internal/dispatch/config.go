@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
@@ -105,19 +106,18 @@ type Config struct {
 // Settings steer the deliveries of one event type in one subscription. They are
 // never changed, only replaced.
 type Settings struct {
-	Retry           retry.Policy
-	Timeout         time.Duration // of one attempt; 0 for none
-	SlowAfter       time.Duration // 0 for never
-	SlowEventAfter  time.Duration // 0 for never
-	ExpiresAfter    time.Duration // 0 for never
-	Version         int           // the newest that the handlers can read; 0 for any
-	HoldUnknown     time.Duration // how long a newer one is held at most; 0 for not at all
-	MaxSnoozes      int           // 0 for no limit
-	FailureThrottle int           // 0 for never
-	Priority        queue.Priority
-	Errors          []ErrorRule
-	Limits          []queue.LimitUse
-	BreakerBy       string // path of the field whose value is the key of the breaker; empty for one breaker for all
+	Retry          retry.Policy
+	Timeout        time.Duration // of one attempt; 0 for none
+	SlowAfter      time.Duration // 0 for never
+	SlowEventAfter time.Duration // 0 for never
+	ExpiresAfter   time.Duration // 0 for never
+	Version        int           // the newest that the handlers can read; 0 for any
+	HoldUnknown    time.Duration // how long a newer one is held at most; 0 for not at all
+	MaxSnoozes     int           // 0 for no limit
+	Priority       queue.Priority
+	Errors         []ErrorRule
+	Limits         []declare.LimitUse
+	BreakerBy      string // path of the field whose value is the key of the breaker; empty for one breaker for all
 }
 
 // ErrorRule says what errors that match mean.

@@ -134,7 +134,7 @@ func (a *Attempt) fail(f failure) {
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
 		return
 	}
-	a.run.uncalled = a.first && (f.decode != nil || a.run.Limits.TooLate())
+	a.run.uncalled = a.first && f.decode != nil
 	failure := &event.FailedAttempt{
 		Kind: f.kind, Started: a.started, Ended: now, Error: f.text, ErrorType: f.typ, Stack: f.stack, Log: a.closeJournal(),
 	}
@@ -163,12 +163,7 @@ func (a *Attempt) fail(f failure) {
 		a.deadLetterFailed(event.ReasonDecode, failure)
 		return
 	}
-	if a.run.Limits.TooLate() { // the handler was not called
-		a.withdraw()
-	} else {
-		a.failPermit(now, fmt.Sprint(a.shown(f.text)))
-		a.run.site.gate.noteFailure()
-	}
+	a.failPermit(now, fmt.Sprint(a.shown(f.text)))
 	due, reason := a.next(f, now)
 	if reason != "" {
 		a.deadLetterFailed(reason, failure)
@@ -243,7 +238,6 @@ func (a *Attempt) snooze(until, now time.Time, failure *event.FailedAttempt) {
 // its last word for all members.
 func (a *Attempt) discard(reason string, now time.Time) {
 	a.permit.Success(now)
-	a.run.site.gate.noteSuccess()
 	a.tell(a.handler.Count.Discarded(a, reason, now))
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason}))
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // A delivery passes the gate when a worker takes it: neither the subscription nor the
-// event type is paused, the program knows the version of the event, the failure throttle
-// does not hold it, the breaker is closed, and no suspect of a crash is running. Deliveries
-// that may not pass stay in the queue. Only those that are held get a row: see held.go.
+// event type is paused, the program knows the version of the event, the breaker is closed,
+// and no suspect of a crash is running. Deliveries that may not pass stay in the queue. Only
+// those that are held get a row.
 
 // gate counts what has passed it, and knows what stops others. It is safe for concurrent use, but for newer.
 type gate struct {
@@ -23,7 +23,6 @@ type gate struct {
 	newer  map[string]int // by type: up to which version the log has been told; under the turn
 	holds  atomic.Int64   // how often a delivery was held for its version
 	active atomic.Int32   // deliveries that have passed and are not settled
-	streak atomic.Int32   // failures in a row
 }
 
 // setPaused stops the subscription or lets it go on; held tells what types are paused.
@@ -35,12 +34,6 @@ func (g *gate) setPaused(all bool, held func(eventType string) bool) {
 	}
 }
 
-// throttled tells whether the failure throttle holds a delivery. The one that runs will signal.
-func (g *gate) throttled(settings *Settings) bool {
-	limit := settings.FailureThrottle
-	return limit > 0 && int(g.streak.Load()) >= limit && g.active.Load() > 0
-}
-
 // reopening returns a channel that says when to try an open breaker again, or
 // nil if its state has to change first, which signals.
 func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
@@ -48,16 +41,6 @@ func reopening(b *breaker.Breaker, now time.Time) <-chan time.Time {
 		return time.After(status.Until.Sub(now))
 	}
 	return nil
-}
-
-// noteFailure and noteSuccess count failures in a row for the failure throttle.
-func (g *gate) noteFailure() { g.streak.Add(1) }
-
-func (g *gate) noteSuccess() {
-	if g.streak.Load() > 0 {
-		g.streak.Store(0)
-		g.signal()
-	}
 }
 
 // pass lets a delivery through the gate, unless it has to wait: a suspect for all

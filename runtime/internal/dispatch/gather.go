@@ -15,7 +15,7 @@ import (
 // They have no partition key, so that later deliveries of the same key can join them, and
 // they have not passed the gate, so that nothing waits for a batch that is not full. What
 // cannot begin goes back into the queue: the subscription or the event type is paused, the
-// breaker is open, the failure throttle or a suspect of a crash holds it, or it stops.
+// breaker is open, a suspect of a crash holds it, or it stops.
 //
 // Some deliveries have a batch of their own: one that has failed before and whose next
 // attempt may be the last one, so that none becomes a dead letter because of others in its
@@ -251,10 +251,6 @@ func (g *gatherer) begin(now time.Time, asks *bool) (b *Batch, reopens <-chan ti
 	}
 	first := g.Items[0]
 	settings := g.cfg.Settings(first.Type)
-	if g.gate.throttled(settings) {
-		g.PutBack() // the one that runs will signal
-		return nil, nil
-	}
 	if g.cfg.Limits != nil && !g.limits.askBatch(settings) {
 		g.PutBack()
 		return nil, nil
@@ -296,21 +292,12 @@ func (g *gatherer) begin(now time.Time, asks *bool) (b *Batch, reopens <-chan ti
 			return nil, nil
 		}
 	}
-	if granted.TooLate() { // which says nothing about the handler
-		for _, permit := range permits {
-			permit.Release()
-		}
-		permits = nil
-	}
 	b = &Batch{site: g.site, limits: granted, alone: first.Suspect, runs: make([]run, len(g.Items))}
 	for at := range g.Items {
 		r := &b.runs[at]
 		g.queue.Enter(&g.Items[at])
 		r.Item, r.site, r.alone = g.Items[at], g.site, b.alone
 		r.settings, r.Limits = r.inForce(), granted
-		if granted.TooLate() && r.Failure() == nil {
-			r.Fail(granted.Failure)
-		}
 		r.initial.started = now
 		if len(permits) > 0 {
 			r.initial.permit = permits[at]

@@ -247,7 +247,7 @@ func (in *intake) hasRoom() bool {
 // at once: there may be more, there is room for it, and nothing says wait.
 func (in *intake) pollsOn() bool {
 	return in.more && (in.ready || !in.cfg.Strict) && !in.failing && !in.asks && in.later == nil && !in.gate.paused.Load() &&
-		in.hasRoom() && !in.limits.keepsTooMuch()
+		in.hasRoom()
 }
 
 // poll takes as many deliveries as the window has room for, and before them those that are
@@ -260,9 +260,6 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 		}
 	}
 	polled = in.polled[:0]
-	if extra && in.more && in.cfg.Limits != nil {
-		in.queue.PollCancelled(in.consumer.Cancelled)
-	}
 	if extra {
 		if polled, due, err = in.pollAwaited(polled); err != nil {
 			return polled, true, due, err
@@ -272,7 +269,7 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 		return polled, false, due, nil
 	}
 	room, enough := in.room()
-	if enough && !in.limits.keepsTooMuch() {
+	if enough {
 		polled, more, err = in.consumer.Poll(polled, room)
 		return polled, more, due, err
 	}
@@ -313,18 +310,6 @@ func (in *intake) holdFailing() (all bool, err error) {
 			}
 		}
 		in.held = items[len(items)-1].Seq
-	}
-}
-
-// freePaused frees what events hold if the subscription is paused. Nobody may have the turn: its
-// workers can be busy for long. Whoever has it calls this when it has given the turn away.
-func (in *intake) freePaused() {
-	if in.limits.owner == nil || !in.gate.paused.Load() || in.queue.Keeping() == 0 {
-		return
-	}
-	if in.turn.take() {
-		in.limits.releaseAll()
-		in.turn.give()
 	}
 }
 
@@ -372,8 +357,6 @@ func (in *intake) pollAwaited(dst []*engine.Delivery) (_ []*engine.Delivery, nex
 		}
 		if !again.IsZero() {
 			in.queue.PollAgain(seq, again)
-		} else if d == nil && in.queue.KeptElsewhere(seq) && !slices.ContainsFunc(in.later, func(i queue.Item) bool { return i.Seq == seq }) {
-			in.limits.release(seq) // it was settled by somebody else
 		}
 	}
 	return dst, in.queue.NextPoll(time.Now()), nil

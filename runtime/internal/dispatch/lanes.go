@@ -56,14 +56,14 @@ func (l lanes) keyLane(key string) string {
 }
 
 // limitLane returns the lane of a limit; empty for one that keeps all deliveries of the subscription from beginning.
-func (l lanes) limitLane(u limit.Use) string {
+func (l lanes) limitLane(name, key string) string {
 	switch {
-	case u.Key != "":
-		return engine.LaneOf("limit", u.Name+" "+u.Key)
-	case u.Name == "" || l.cfg.Shared != nil && l.cfg.Shared(u.Name):
+	case key != "":
+		return engine.LaneOf("limit", name+" "+key)
+	case l.cfg.Shared != nil && l.cfg.Shared(name):
 		return ""
 	}
-	return engine.LaneOf("limit", u.Name)
+	return engine.LaneOf("limit", name)
 }
 
 // append appends the lanes of a delivery, that of its partition key first.
@@ -82,14 +82,14 @@ func (l lanes) append(all []string, i *queue.Item) []string {
 	}
 	if i.Limits != nil && i.Limits.Uses != nil {
 		for _, u := range i.Limits.Uses {
-			if lane := l.limitLane(u); lane != "" {
+			if lane := l.limitLane(u.Name, u.Key); lane != "" {
 				all = append(all, lane)
 			}
 		}
 		return all
 	}
 	for _, u := range l.cfg.Settings(i.Type).Limits {
-		if lane := l.limitLane(limit.Use{Limit: u.Limit}); u.By == "" && lane != "" {
+		if lane := l.limitLane(u.Limit, ""); u.By == "" && lane != "" {
 			all = append(all, lane)
 		}
 	}
@@ -129,6 +129,7 @@ func (l lanes) park(i queue.Item, lane string, due time.Time) {
 // parking decides what is parked. It belongs to who has the turn.
 type parking struct {
 	lanes
+	limits  *limits
 	newest  int64       // the last event of the log that was polled
 	logEnds bool        // there was no more to read of it
 	crowd   int64       // what it was when the window became crowded; 0 for a window that is not
@@ -189,7 +190,18 @@ func (p *parking) relieve(window int) (parked bool) {
 	if now.Sub(p.since) < crowdTime {
 		return false
 	}
-	for _, one := range p.queue.Thin(p.crowd, window, p.waitsFor, p.keyLane) {
+	var lacks map[*limit.Waiter]limit.Lack // at one moment: a place that is given back meanwhile would let some stay, before others
+	if p.limits.owner != nil {
+		lacks = p.limits.owner.Lacks()
+	}
+	waitsFor := func(i queue.Item) (lane string, due time.Time) {
+		lack, lacks := lacks[i.Limits.Waiter]
+		if !lacks {
+			return "", time.Time{} // it is about to begin
+		}
+		return p.limitLane(lack.Name, lack.Key), lack.Due
+	}
+	for _, one := range p.queue.Thin(p.crowd, window, waitsFor, p.keyLane) {
 		lane := one.Lane
 		if lane == "" {
 			lane = p.keyLane(one.Item.Key)
@@ -210,16 +222,6 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// waitsFor returns the lane in which a delivery in line waits; empty if it cannot be parked. If it is known when there is
-// room for it, it says when.
-func (p *parking) waitsFor(i queue.Item) (lane string, due time.Time) {
-	use, due := i.Limits.Waiter.Lacks()
-	if use.Limit == nil {
-		return "", due
-	}
-	return p.limitLane(use), due
 }
 
 // divert parks deliveries that have to go behind parked ones, and returns the others.

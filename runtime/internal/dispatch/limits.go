@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
@@ -22,11 +23,7 @@ import (
 //     is reserved for a scheduler that cannot begin it now.
 //  2. A handler that waits for another event lends its permits with its place and its key,
 //     and comes back when it has all of them again, or by force.
-//  3. An event that holds permits between its attempts is urgent: its next attempt is polled
-//     out of turn, and begins beside parked deliveries of its key. So nothing that is parked
-//     keeps those from ending whose permits it waits for. It gets a key or a place that is
-//     lent only while somebody waits for its permits that a waiting handler may wait for.
-//  4. A suspect of a crash that has no room does not ask to run alone.
+//  3. A suspect of a crash that has no room does not ask to run alone.
 
 // limits asks the limits of the bus for the deliveries of a subscription. Its fields are guarded by the turn, but for
 // the owner, and retuned.
@@ -35,31 +32,9 @@ type limits struct {
 	owner   *limit.Owner // nil if there are no limits
 	tried   bool         // everything was tried that may begin
 	listens bool
-	batch   *limit.Waiter    // of the batch that is gathered
-	batchOf []queue.LimitUse // the settings that it has asked with
-	retuned atomic.Bool      // the settings may have changed since they were asked
-	full    bool             // so many events hold something that nothing further is read
-}
-
-// maxKept is for how many events a subscription keeps something between their attempts before
-// it reads no further. It reads on when half of them are settled.
-const maxKept = 1024
-
-// keepsTooMuch tells whether nothing further is to be read. The caller has the turn.
-func (lim *limits) keepsTooMuch() bool {
-	kept := 0
-	if lim.cfg.Limits != nil {
-		kept = lim.queue.Keeping()
-	}
-	switch {
-	case kept < maxKept/2:
-		lim.full = false
-	case kept >= maxKept && !lim.full:
-		lim.full = true
-		lim.cfg.Logger.Warn("many events hold limits while they wait for their retries; nothing further is read until half of them are settled",
-			"subscription_id", lim.cfg.Name, "events", kept)
-	}
-	return lim.full
+	batch   *limit.Waiter      // of the batch that is gathered
+	batchOf []declare.LimitUse // the settings that it has asked with
+	retuned atomic.Bool        // the settings may have changed since they were asked
 }
 
 // listen is called before the turn waits for something to do.
@@ -115,7 +90,7 @@ func (lim *limits) usesOf(d *engine.Delivery) (of *queue.Limited, err error) {
 				return nil, err
 			}
 		}
-		of.Uses = append(of.Uses, limit.Use{Limit: u.Limit, Key: key})
+		of.Uses = append(of.Uses, limit.Use{Limit: lim.cfg.Limits.Limit(u.Limit), Key: key})
 	}
 	return of, nil
 }
@@ -149,15 +124,9 @@ func (lim *limits) ask(i *queue.Item, settings *Settings, now time.Time) bool {
 	uses := l.Uses
 	if uses == nil && !keyed(settings.Limits) {
 		l.Of = settings.Limits
-		for _, u := range settings.Limits {
-			uses = append(uses, limit.Use{Limit: u.Limit})
-		}
+		uses = lim.shared(settings)
 	}
-	if w := lim.cfg.Limits.Workers; w != nil {
-		uses = append(slices.Clip(uses), limit.Use{Limit: w})
-	}
-	kept := lim.queue.Kept(i.Seq)
-	if len(uses) == 0 && kept == nil {
+	if len(uses) == 0 {
 		return true
 	}
 	expires := time.Duration(0)
@@ -170,7 +139,7 @@ func (lim *limits) ask(i *queue.Item, settings *Settings, now time.Time) bool {
 	if i.Urgent {
 		r = -1
 	}
-	if l.Waiter = lim.owner.NewWaiter(uses, kept, r, expires); l.Waiter == nil || l.Waiter.MayBegin() {
+	if l.Waiter = lim.owner.NewWaiter(uses, r, expires); l.Waiter.MayBegin() {
 		return true
 	}
 	lim.queue.Park(*i)
@@ -185,65 +154,13 @@ func (lim *limits) take(i *queue.Item) bool {
 		l.Grant = lim.cfg.Limits.NewGrant() // for what the handler needs
 		return true
 	}
-	grant, late, ok := l.Waiter.Take()
+	grant, ok := l.Waiter.Take()
 	if !ok {
 		lim.queue.Park(*i)
 		return false
 	}
 	l.Waiter, l.Grant, l.Parked = nil, grant, false
-	lim.unkeep(i.Seq)
-	if late != nil {
-		l.Failure = late
-		i.Fail(late)
-	}
 	return true
-}
-
-// settle keeps what is held until the event is settled. It is called before the
-// disposition of a delivery is settled, so before it can come again.
-func (lim *limits) settle(i *queue.Item, how engine.DispositionKind) {
-	i.Unwait()
-	if how != engine.Retry && how != engine.Snooze {
-		lim.release(i.Seq)
-		return
-	}
-	lim.queue.Goes(i.Seq)
-	if i.Limits == nil || lim.cfg.Ephemeral || lim.stopped.Load() {
-		return // nobody could poll it out of turn
-	}
-	if kept := i.Limits.Grant.Keep(lim.owner); kept != nil {
-		lim.extra.Add(1)
-		lim.queue.Keep(i.Seq, kept)
-	}
-}
-
-// unkeep forgets what an event holds, and reports false if that is nothing.
-func (lim *limits) unkeep(seq int64) bool {
-	if !lim.queue.Unkeep(seq) {
-		return false
-	}
-	lim.extra.Add(-1)
-	lim.signal()
-	return true
-}
-
-// release gives back what an event holds between its attempts.
-func (lim *limits) release(seq int64) {
-	kept := lim.queue.Kept(seq)
-	if kept == nil {
-		return
-	}
-	lim.queue.UnparkSeq(seq) // it needs them again
-	if lim.unkeep(seq) {
-		kept.Release()
-	}
-}
-
-// releaseAll is release for all events.
-func (lim *limits) releaseAll() {
-	for _, seq := range lim.queue.KeptSeqs() {
-		lim.release(seq)
-	}
 }
 
 // next removes the next delivery that may run from those that are parked, or from the
@@ -281,16 +198,10 @@ func (lim *limits) askBatch(settings *Settings) bool {
 	}
 	w := lim.batch
 	if w == nil {
-		var uses []limit.Use
-		for _, u := range settings.Limits {
-			uses = append(uses, limit.Use{Limit: u.Limit})
-		}
-		if workers := lim.cfg.Limits.Workers; workers != nil {
-			uses = append(uses, limit.Use{Limit: workers})
-		}
-		if w = lim.owner.NewWaiter(uses, nil, 0, 0); w == nil {
+		if len(settings.Limits) == 0 {
 			return true
 		}
+		w = lim.owner.NewWaiter(lim.shared(settings), 0, 0)
 		lim.batch, lim.batchOf = w, settings.Limits
 	}
 	if w.Retry() {
@@ -306,18 +217,14 @@ func (lim *limits) takeBatch() (*queue.Limited, bool) {
 	if w == nil {
 		return &queue.Limited{Grant: lim.cfg.Limits.NewGrant()}, true
 	}
-	grant, late, ok := w.Take()
+	grant, ok := w.Take()
 	if !ok {
 		w.Park()
 		lim.tried = true
 		return nil, false
 	}
 	lim.batch = nil
-	l := &queue.Limited{Grant: grant}
-	if late != nil {
-		l.Failure = late
-	}
-	return l, true
+	return &queue.Limited{Grant: grant}, true
 }
 
 // leaveLine forgets the turn of a batch that something else holds.
@@ -328,7 +235,15 @@ func (lim *limits) leaveLine() {
 	}
 }
 
+// shared returns what is needed of limits without keys.
+func (lim *limits) shared(settings *Settings) (uses []limit.Use) {
+	for _, u := range settings.Limits {
+		uses = append(uses, limit.Use{Limit: lim.cfg.Limits.Limit(u.Limit)})
+	}
+	return uses
+}
+
 // keyed tells whether uses have keys.
-func keyed(uses []queue.LimitUse) bool {
-	return slices.ContainsFunc(uses, func(u queue.LimitUse) bool { return u.By != "" })
+func keyed(uses []declare.LimitUse) bool {
+	return slices.ContainsFunc(uses, func(u declare.LimitUse) bool { return u.By != "" })
 }

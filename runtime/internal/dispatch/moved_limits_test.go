@@ -2,7 +2,6 @@ package dispatch_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
-	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/retry"
@@ -20,11 +19,11 @@ import (
 
 // limited begins to handle what a consumer has, three at a time. All need the one place of a limit, and each is
 // at work for a minute. It returns the events that have begun so far.
-func limited(t *testing.T, c engine.Consumer, event bool, handle func(a *dispatch.Attempt) error) (begun func() []int64, set *limit.Set) {
+func limited(t *testing.T, c engine.Consumer, handle func(a *dispatch.Attempt) error) (begun func() []int64, set *limit.Set) {
 	logger := slog.New(slog.DiscardHandler)
-	set = limit.New(limit.Config{Wall: time.Now, Logger: logger}, limit.Rules{Name: "mail", AtOnce: 1, Event: event})
+	set = limit.New(limit.Config{Wall: time.Now, Logger: logger}, declare.Limit{Name: "mail", AtOnce: 1})
 	settings := &dispatch.Settings{
-		Timeout: time.Hour, Limits: []queue.LimitUse{{Limit: set.Limit("mail")}},
+		Timeout: time.Hour, Limits: []declare.LimitUse{{Limit: "mail"}},
 		Retry: retry.Policy{MaxAttempts: 2, BaseDelay: time.Hour, MaxDelay: time.Hour, Multiplier: 1},
 	}
 	var mu sync.Mutex
@@ -63,7 +62,7 @@ func limited(t *testing.T, c engine.Consumer, event bool, handle func(a *dispatc
 func TestDeliveriesThatWaitForALimitAreGivenBackWhenTheyMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &source{events: []int64{1, 2, 3}}
-		begun, set := limited(t, s, false, func(*dispatch.Attempt) error { return nil })
+		begun, set := limited(t, s, func(*dispatch.Attempt) error { return nil })
 		time.Sleep(time.Second)
 		s.change(func() { s.moved, s.events = true, []int64{3, 4} }) // 2 is another process's
 		if got := begun(); !slices.Equal(got, []int64{1}) {
@@ -84,43 +83,4 @@ func TestDeliveriesThatWaitForALimitAreGivenBackWhenTheyMove(t *testing.T) {
 			t.Errorf("the limit is not free: %v", err)
 		}
 	})
-}
-
-// Event 1 holds the limit between its attempts. When deliveries move it still does, unless it was its own that moved.
-func TestAnEventThatHoldsALimitKeepsItWhenOthersMove(t *testing.T) {
-	for name, test := range map[string]struct {
-		foreign bool
-		want    []int64
-	}{
-		"others": {false, []int64{1, 1, 2}},
-		"itself": {true, []int64{1, 2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &putOff{due: map[int64]time.Time{}}
-				s.events = []int64{1}
-				begun, _ := limited(t, s, true, func(a *dispatch.Attempt) error {
-					if a.Number == 1 && a.Seq == 1 {
-						return errors.New("broken")
-					}
-					return nil
-				})
-				time.Sleep(2 * time.Minute) // 1 waits for its retry
-				if test.foreign {
-					s.mu.Lock()
-					delete(s.due, 1)
-					s.mu.Unlock()
-				}
-				s.change(func() { s.moved, s.events = true, []int64{2} })
-				time.Sleep(30 * time.Minute)
-				if got := begun(); !test.foreign && len(got) > 1 {
-					t.Errorf("%v have begun while 1 holds the limit", got)
-				}
-				time.Sleep(2 * time.Hour)
-				if got := begun(); !slices.Equal(got, test.want) {
-					t.Errorf("%v have begun, want %v", got, test.want)
-				}
-			})
-		})
-	}
 }

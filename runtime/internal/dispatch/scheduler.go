@@ -32,7 +32,7 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	gathering := queue.NewGathering(&c.queue)
 	intake := &intake{
 		core: c, gate: gate, limits: lim, settler: settler, gathering: gathering,
-		turn: newBaton(), claim: make(chan struct{}), window: Window, parking: parking{lanes: lanes{c}},
+		turn: newBaton(), claim: make(chan struct{}), window: Window, parking: parking{lanes: lanes{c}, limits: lim},
 	}
 	s := &Scheduler{
 		site: site, intake: intake,
@@ -98,11 +98,8 @@ func (s *Scheduler) work(w *worker) {
 // Handlers that run are not interrupted.
 func (s *Scheduler) SetPaused(all bool, held func(eventType string) bool, keys []string) {
 	s.gate.byKey.pause(keys)
-	if s.gate.setPaused(all, held); s.limits.owner != nil {
-		s.limits.owner.Pause(all)
-	}
+	s.gate.setPaused(all, held)
 	s.signal()
-	s.intake.freePaused()
 }
 
 // Retune is called after the limits that deliveries need may have changed.
@@ -180,7 +177,6 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 		s.stalls.stop()
 		s.cfg.Alone.leave(s.gate)
 		s.cfg.Waits.leave(s.core)
-		s.limits.releaseAll()
 		left := s.queue.Drain()
 		if s.intake.turn.take() { // else a worker that did not end in time is about to poll
 			left = append(left, s.queue.Drain()...) // what was gathered for a batch

@@ -50,8 +50,8 @@ func (s *site) leaveGate(r *run) {
 		s.gate.leave(r.alone)
 	}
 	r.granted().Release()
-	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
-		s.signal() // the failure throttle may have held others, or there was no place
+	if s.extra.Load() > 0 {
+		s.signal() // there may have been no place
 	}
 }
 
@@ -61,7 +61,7 @@ func (s *site) leaveBatch(b *Batch) {
 	if b.limits != nil {
 		b.limits.Grant.Release()
 	}
-	if s.gate.streak.Load() > 0 || s.extra.Load() > 0 {
+	if s.extra.Load() > 0 {
 		s.signal()
 	}
 }
@@ -104,7 +104,7 @@ func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 		}
 	}
 	if s.cfg.Limits != nil {
-		s.limits.settle(i, v.Kind)
+		i.Unwait()
 	}
 	if s.consumer.Parked() {
 		lanes{s.core}.free(i, v)

@@ -62,7 +62,7 @@ func (c *Call) Regain(ctx context.Context) (*Call, error) {
 	}
 	w := &Waiter{set: s, into: h.grant, regains: c, needs: []need{{bucket: h.bucket, places: 1}}}
 	h.regaining = append(h.regaining, w)
-	if err := s.await(ctx, over, w); err != nil || w.call == nil {
+	if err := s.await(ctx, over, w); err != nil {
 		c.End()
 		return nil, err
 	}
@@ -141,14 +141,13 @@ func (g *Grant) Called() (names []string) {
 	return names
 }
 
-// Acquire waits for room for a use, and adds it to a grant. The call is nil for a limit that is
-// lax and had no room for its Wait. The error is that of the context, a *[LimitTimeoutError],
-// or the reason of [Set.Close].
+// Acquire waits for room for a use, and adds it to a grant. The error is that of the context, or the reason of
+// [Set.Close].
 func (s *Set) Acquire(ctx context.Context, u Use, into *Grant) (*Call, error) {
 	over := causeOf(ctx)
 	s.mu.Lock()
 	w := &Waiter{set: s, into: into, needs: needsOf([]Use{u})}
-	if err := s.await(ctx, over, w); err != nil || w.call == nil {
+	if err := s.await(ctx, over, w); err != nil {
 		return nil, err
 	}
 	return &Call{held: w.call}, nil

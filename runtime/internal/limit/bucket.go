@@ -9,8 +9,8 @@ import (
 // bucket is a limit for one key. It is guarded by the set's mu.
 //
 // The rate is kept as one time, when the bucket will be full again, by the clock of the file:
-// each that begins moves it on by a step, and may begin if it is then no more than Burst
-// steps, the span, ahead. So in any time t at most Burst + t/step begin.
+// each that begins moves it on by a step, and may begin if it is then no more than Rate
+// steps, the span, ahead. So in any time t at most Rate + t/step begin.
 type bucket struct {
 	limit   *Limit
 	key     string
@@ -22,7 +22,6 @@ type bucket struct {
 	wanted  bool             // a lease is on its way
 	stale   bool             // for other numbers than those of the limit by now
 	waiters []*Waiter        // first come, first served
-	keepers []*Owner         // that keep places for events between their attempts
 	timer   *time.Timer      // rings when the rate lets the next one begin
 	ringing bool             // the timer is set
 

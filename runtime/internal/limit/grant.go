@@ -7,9 +7,6 @@ type Grant struct {
 	set  *Set
 	held []*held
 	back *Waiter // what is lent wants to come back; nil if not
-	kept *Grant  // what Keep has taken out of it, until it is released
-	from *Grant  // that this was kept from, and that is not released yet
-	of   *Owner  // which keeps it for an event; nil while the event has an attempt
 }
 
 // held is a bucket that a grant is in: for itself, for calls, or for both.
@@ -17,7 +14,6 @@ type held struct {
 	*bucket
 	grant *Grant // that it is in
 	place bool   // and a place in it, unless it is lent
-	event bool
 	lent  bool
 	own   bool // the grant holds it until it is released
 	calls int  // that have not ended (acquire.go)
@@ -58,27 +54,12 @@ func (g *Grant) Release() {
 	}
 	g.set.mu.Lock()
 	defer g.set.mu.Unlock()
-	g.noKeep()
-	if g.from != nil { // whoever had it before may be at work in it
-		g.from.held = append(g.from.held, g.held...)
-		g.from.adopt()
-		g.held = nil
-		g.noFrom()
-		return
-	}
 	g.endBack()
 	for _, h := range g.held {
 		h.own = false
 	}
-	if g.kept != nil { // it may be used from now on
-		g.kept.noFrom()
-		g.set.kick()
-	}
 	g.free()
 }
-
-// noFrom ends that a grant cannot be used because it was kept from another.
-func (g *Grant) noFrom() { g.from.kept, g.from = nil, nil }
 
 // free gives back what nobody uses any more: all of it, and only then others are told, so that
 // one that needs several places does not find the first of them taken.
@@ -99,67 +80,6 @@ func (g *Grant) free() {
 	})
 	if freed {
 		g.set.kick()
-	}
-}
-
-// Keep returns what is to be held until the event is settled, which is not in g any more;
-// nil for nothing. It can be used when g is released: until then whoever has g may be at work.
-// The owner is signalled when it becomes [Grant.Wanted].
-func (g *Grant) Keep(o *Owner) (kept *Grant) {
-	if g == nil {
-		return nil
-	}
-	g.set.mu.Lock()
-	defer g.set.mu.Unlock()
-	isKept := func(h *held) bool { return h.event && h.place && h.own }
-	for _, h := range g.held {
-		if isKept(h) {
-			if kept == nil {
-				kept = &Grant{set: g.set}
-			}
-			kept.held = append(kept.held, h)
-		}
-	}
-	g.held = slices.DeleteFunc(g.held, isKept)
-	if kept.adopt(); kept != nil {
-		kept.from, g.kept, kept.of = g, kept, o
-		for _, h := range kept.held {
-			h.keepers = append(h.keepers, o)
-		}
-	}
-	return kept
-}
-
-// noKeep says that what was kept is not kept any more. A second call does nothing.
-func (g *Grant) noKeep() {
-	if g.of == nil {
-		return
-	}
-	for _, h := range g.held {
-		at := slices.Index(h.keepers, g.of)
-		h.keepers = slices.Delete(h.keepers, at, at+1)
-	}
-	g.of = nil
-}
-
-// Wanted tells whether somebody waits for a place that g has who may keep others from ending: not
-// a delivery that nobody waits for.
-func (g *Grant) Wanted() bool {
-	g.set.mu.Lock()
-	defer g.set.mu.Unlock()
-	return slices.ContainsFunc(g.held, func(h *held) bool { return slices.ContainsFunc(h.waiters, (*Waiter).presses) })
-}
-
-// presses tells whether a handler that waits, or its callers, may wait for this one.
-func (w *Waiter) presses() bool { return w.owner == nil || w.back || w.rank < 0 }
-
-// adopt notes where what was moved to g is.
-func (g *Grant) adopt() {
-	if g == nil {
-		return
-	}
-	for _, h := range g.held {
-		h.grant = g
 	}
 }
 

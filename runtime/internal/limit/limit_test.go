@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // file stands in for that of an engine.
@@ -67,7 +69,7 @@ func (f *file) giveBack(unused []Lease) {
 
 func newFile() *file { return &file{full: map[string]engine.LimitBucket{}} }
 
-func newSet(f *file, rules ...Rules) *Set {
+func newSet(f *file, rules ...declare.Limit) *Set {
 	return New(Config{Wall: time.Now, Lease: f.lease, Logger: slog.New(slog.DiscardHandler)}, rules...)
 }
 
@@ -86,7 +88,7 @@ func (s *scheduler) serve(n, places int, work func(w *Waiter, g *Grant)) {
 			if free == 0 {
 				break
 			}
-			g, _, ok := w.Take()
+			g, ok := w.Take()
 			if !ok {
 				continue
 			}
@@ -118,11 +120,12 @@ func (s *scheduler) serve(n, places int, work func(w *Waiter, g *Grant)) {
 func TestEverybodyHasATurnAndNoLimitIsExceeded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")
-		var rules []Rules
+		var rules []declare.Limit
 		for i := range rapid.IntRange(1, 3).Draw(r, "limits") {
-			rule := Rules{Name: fmt.Sprint("limit ", i), AtOnce: rapid.IntRange(0, 3).Draw(r, "at once")}
+			rule := declare.Limit{Name: fmt.Sprint("limit ", i), AtOnce: rapid.IntRange(0, 3).Draw(r, "at once")}
 			if rule.AtOnce == 0 || rapid.Bool().Draw(r, "rate too") {
-				rule.Rate, rule.Per, rule.Burst = rapid.IntRange(1, 50).Draw(r, "rate"), time.Second, rapid.IntRange(1, 5).Draw(r, "burst")
+				rule.Rate = rapid.IntRange(1, 5).Draw(r, "rate")
+				rule.Per = time.Duration(rule.Rate) * time.Second / time.Duration(rapid.IntRange(1, 50).Draw(r, "per second"))
 			}
 			rules = append(rules, rule)
 		}
@@ -155,7 +158,7 @@ func TestEverybodyHasATurnAndNoLimitIsExceeded(t *testing.T) {
 				hold := map[*Waiter]time.Duration{}
 				for range each {
 					u := needs(1 + random.IntN(len(rules)))
-					w := s.owner.NewWaiter(u, nil, random.IntN(3), 0)
+					w := s.owner.NewWaiter(u, random.IntN(3), 0)
 					uses[w], hold[w] = u, time.Duration(random.IntN(5))*time.Millisecond
 					w.Park()
 				}
@@ -212,7 +215,7 @@ func (a *audit) begin(uses []Use) {
 		a.now[u]++
 		a.began[u] = append(a.began[u], time.Now())
 		if u.AtOnce > 0 && a.now[u] > u.AtOnce {
-			a.over = append(a.over, fmt.Sprintf("%d at once of %+v", a.now[u], u.Rules))
+			a.over = append(a.over, fmt.Sprintf("%d at once of %+v", a.now[u], u.Limit.Limit))
 		}
 	}
 }
@@ -225,7 +228,7 @@ func (a *audit) end(uses []Use) {
 	}
 }
 
-func (a *audit) problems(rules []Rules) []string {
+func (a *audit) problems(rules []declare.Limit) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for u, began := range a.began {
@@ -234,8 +237,8 @@ func (a *audit) problems(rules []Rules) []string {
 		}
 		for i := range began {
 			for j := i; j < len(began); j++ {
-				if most := u.Burst + int(int64(u.Rate)*int64(began[j].Sub(began[i]))/int64(u.Per)); j-i+1 > most {
-					a.over = append(a.over, fmt.Sprintf("%d within %v of %+v", j-i+1, began[j].Sub(began[i]), u.Rules))
+				if most := u.Rate + int(int64(u.Rate)*int64(began[j].Sub(began[i]))/int64(u.Per)); j-i+1 > most {
+					a.over = append(a.over, fmt.Sprintf("%d within %v of %+v", j-i+1, began[j].Sub(began[i]), u.Limit.Limit))
 				}
 			}
 		}
@@ -246,7 +249,7 @@ func (a *audit) problems(rules []Rules) []string {
 func TestWhatIsNotUsedOfALeaseIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile()
-		rules := Rules{Name: "a", Rate: 1000, Per: time.Second, Burst: 500}
+		rules := declare.Limit{Name: "a", Rate: 500, Per: 500 * time.Millisecond}
 		began := 0
 		first := time.Now()
 		for range 10 { // restarts
@@ -281,7 +284,7 @@ func TestNothingBeginsThatCannotBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile()
 		f.err = errors.New("disk full")
-		set := newSet(f, Rules{Name: "a", Rate: 1, Per: time.Second, Burst: 1})
+		set := newSet(f, declare.Limit{Name: "a", Rate: 1, Per: time.Second})
 		began := time.Now()
 		go func() {
 			time.Sleep(10500 * time.Millisecond)
@@ -300,7 +303,7 @@ func TestASlowFileSlowsALimitDownAndDoesNotStopIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFile()
 		f.delay = 300 * time.Millisecond
-		set := newSet(f, Rules{Name: "a", Rate: 10, Per: time.Second, Burst: 1})
+		set := newSet(f, declare.Limit{Name: "a", Rate: 1, Per: 100 * time.Millisecond})
 		began := time.Now()
 		for range 20 {
 			acquire(t, set, Use{set.Limit("a"), ""})
@@ -314,7 +317,7 @@ func TestASlowFileSlowsALimitDownAndDoesNotStopIt(t *testing.T) {
 
 func TestKeysThatAreNotUsedAnyMoreAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		set := newSet(newFile(), Rules{Name: "a", AtOnce: 1, Rate: 10, Per: time.Second, Burst: 1})
+		set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1, Rate: 1, Per: 100 * time.Millisecond})
 		for n := range 10_000 {
 			acquire(t, set, Use{set.Limit("a"), fmt.Sprint(n)})
 			time.Sleep(10 * time.Millisecond)
@@ -327,15 +330,15 @@ func TestKeysThatAreNotUsedAnyMoreAreForgotten(t *testing.T) {
 
 // An owner that does not listen is passed over, and keeps its turn.
 func TestTurnsAreFirstComeFirstServedAmongThoseWhoListen(t *testing.T) {
-	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1})
 	use := []Use{{set.Limit("a"), ""}}
 	signals := map[string]int{}
 	busy := set.NewOwner(func() { signals["busy"]++ })
 	idle := set.NewOwner(func() { signals["idle"]++ })
 	other := set.NewOwner(func() {})
-	taken := other.NewWaiter(use, nil, 0, 0)
-	g, _, ok := taken.Take()
-	first, second := busy.NewWaiter(use, nil, 0, 0), idle.NewWaiter(use, nil, 0, 0)
+	taken := other.NewWaiter(use, 0, 0)
+	g, ok := taken.Take()
+	first, second := busy.NewWaiter(use, 0, 0), idle.NewWaiter(use, 0, 0)
 	first.Park()
 	second.Park()
 	idle.Listen()
@@ -343,7 +346,7 @@ func TestTurnsAreFirstComeFirstServedAmongThoseWhoListen(t *testing.T) {
 	if !ok || signals["busy"] != 0 || signals["idle"] != 1 {
 		t.Fatalf("the signals are %v", signals)
 	}
-	if late := other.NewWaiter(use, nil, 0, 0); late.MayBegin() {
+	if late := other.NewWaiter(use, 0, 0); late.MayBegin() {
 		t.Error("one that came later goes first")
 	}
 	if !second.MayBegin() {
@@ -353,24 +356,24 @@ func TestTurnsAreFirstComeFirstServedAmongThoseWhoListen(t *testing.T) {
 	if second.MayBegin() || !first.MayBegin() || signals["busy"] != 1 {
 		t.Errorf("the first is not first: %v", signals)
 	}
-	if g, _, ok = first.Take(); !ok {
+	if g, ok = first.Take(); !ok {
 		t.Fatal("the first cannot take its turn")
 	}
 	g.Release()
-	if _, _, ok := second.Take(); !ok {
+	if _, ok := second.Take(); !ok {
 		t.Error("the second cannot take its turn")
 	}
 }
 
 func TestWaitersOfAnOwnerOvertakeByRankSoOften(t *testing.T) {
-	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1})
 	use := []Use{{set.Limit("a"), ""}}
 	o := set.NewOwner(func() {})
-	low := o.NewWaiter(use, nil, 3, 0)
+	low := o.NewWaiter(use, 3, 0)
 	low.Park()
 	var high []*Waiter
 	for range patience + 2 {
-		w := o.NewWaiter(use, nil, 1, 0)
+		w := o.NewWaiter(use, 1, 0)
 		w.Park()
 		high = append(high, w)
 	}

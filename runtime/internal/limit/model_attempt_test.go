@@ -10,8 +10,6 @@ import (
 // modelAttempt is an attempt that goes on.
 type modelAttempt struct {
 	o       *modelOwner
-	uses    []Use
-	rank    int
 	grant   *Grant
 	places  []*modelPlace // of its grant
 	lends   bool
@@ -32,7 +30,7 @@ func (m *model) one(s step, is func(*modelAttempt) bool) *modelAttempt {
 }
 
 // end is the end of an attempt. What it has lent comes back by force before.
-func (a *modelAttempt) end(fails bool) {
+func (a *modelAttempt) end() {
 	if a == nil {
 		return
 	}
@@ -42,27 +40,13 @@ func (a *modelAttempt) end(fails bool) {
 	}
 	before := o.worker()
 	o.attempts = slices.DeleteFunc(o.attempts, func(other *modelAttempt) bool { return other == a })
-	if fails && !o.paused {
-		d := &modelDelivery{uses: a.uses, rank: a.rank, urgent: true}
-		for _, p := range a.places {
-			if p.own && p.use.Event {
-				d.places = append(d.places, p)
-			}
-		}
-		if d.grant = a.grant.Keep(o.owner); (d.grant != nil) != (len(d.places) > 0) {
-			o.m.wrong("the event keeps %v, want %d places", d.grant, len(d.places))
-		}
-		o.kept = append(o.kept, d)
-	}
 	for _, p := range a.places {
-		if len(o.kept) == 0 || !slices.Contains(o.kept[len(o.kept)-1].places, p) {
-			p.own = false
-		}
+		p.own = false
 	}
 	o.m.free()
 	a.grant.Release()
 	// A worker comes, or takes the turn over from a guest; else only a signal wakes the one in line.
-	if !o.listening || !before || o.count(waits) > 0 || len(o.kept) > 0 {
+	if !o.listening || !before || o.count(waits) > 0 {
 		o.signalled.Store(true)
 	}
 }

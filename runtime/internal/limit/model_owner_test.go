@@ -20,7 +20,6 @@ type modelOwner struct {
 	parked    []*modelDelivery
 	attempts  []*modelAttempt
 	asking    []*modelAttempt // that want back what they have lent
-	kept      []*modelDelivery
 }
 
 type modelDelivery struct {
@@ -29,15 +28,6 @@ type modelDelivery struct {
 	urgent bool
 	waiter *Waiter
 	since  int // in line
-	grant  *Grant
-	places []*modelPlace // kept
-}
-
-// missing returns what the delivery needs and is not kept for it.
-func (d *modelDelivery) missing() []Use {
-	return slices.DeleteFunc(slices.Clone(d.uses), func(u Use) bool {
-		return slices.ContainsFunc(d.places, func(p *modelPlace) bool { return p.use == u })
-	})
 }
 
 func (o *modelOwner) count(is func(*modelAttempt) bool) (n int) {
@@ -111,7 +101,7 @@ func (o *modelOwner) take() bool {
 			continue
 		}
 		o.pending = slices.DeleteFunc(o.pending, func(other *modelDelivery) bool { return other == d })
-		d.waiter = o.owner.NewWaiter(d.uses, d.grant, d.rank, 0)
+		d.waiter = o.owner.NewWaiter(d.uses, d.rank, 0)
 		d.waiter.Of = d
 		o.m.clock++
 		d.since = o.m.clock
@@ -125,19 +115,14 @@ func (o *modelOwner) take() bool {
 }
 
 func (o *modelOwner) begin(d *modelDelivery) bool {
-	g, late, ok := d.waiter.Take()
+	g, ok := d.waiter.Take()
 	if !ok {
 		return false
 	}
-	if late != nil {
-		o.m.wrong("a delivery is late that has no time to wait")
-	}
 	o.parked = slices.DeleteFunc(o.parked, func(other *modelDelivery) bool { return other == d })
-	if missing := d.missing(); len(missing) > 0 {
-		o.m.inOrder(missing, d.since, false)
-	}
-	a := &modelAttempt{o: o, uses: d.uses, rank: d.rank, grant: g, places: d.places, guest: !o.worker()}
-	for _, u := range d.missing() {
+	o.m.inOrder(d.uses, d.since, false)
+	a := &modelAttempt{o: o, grant: g, guest: !o.worker()}
+	for _, u := range d.uses {
 		a.places = append(a.places, o.m.add(&modelPlace{use: u, own: true}))
 	}
 	o.attempts = append(o.attempts, a)
@@ -158,7 +143,7 @@ func (o *modelOwner) check() {
 		return
 	}
 	for _, d := range append(o.pending, o.parked...) {
-		if o.eligible(d) && o.m.room(d.missing()) {
+		if o.eligible(d) && o.m.room(d.uses) {
 			o.m.wrong("a delivery of %s waits although there is room", o.name)
 		}
 	}
@@ -173,17 +158,6 @@ func (m *model) arrive(s step, urgent bool) {
 	o.signalled.Store(true)
 }
 
-func (m *model) retry(s step) {
-	o := m.owner(s)
-	if len(o.kept) == 0 {
-		return
-	}
-	at := s.At % len(o.kept)
-	o.pending = append(o.pending, o.kept[at])
-	o.kept = slices.Delete(o.kept, at, at+1)
-	o.signalled.Store(true)
-}
-
 func (o *modelOwner) cancel(at int) {
 	if len(o.parked) == 0 {
 		return
@@ -191,36 +165,9 @@ func (o *modelOwner) cancel(at int) {
 	d := o.parked[at%len(o.parked)]
 	o.parked = slices.DeleteFunc(o.parked, func(other *modelDelivery) bool { return other == d })
 	d.waiter.Leave()
-	o.release(d)
 }
 
-// release gives back what is kept for a delivery.
-func (o *modelOwner) release(d *modelDelivery) {
-	for _, p := range d.places {
-		p.own = false
-	}
-	d.places = nil
-	o.m.free()
-	d.grant.Release()
-	d.grant = nil
-}
-
-// pause frees what events hold between their attempts. Those in line need it again.
 func (o *modelOwner) pause(paused bool) {
-	if o.paused == paused {
-		return
-	}
 	o.paused = paused
 	o.signalled.Store(true)
-	o.owner.Pause(paused)
-	for _, d := range slices.Concat(o.kept, o.pending, o.parked) {
-		if paused && d.grant != nil {
-			if at := slices.Index(o.parked, d); at >= 0 {
-				d.waiter.Leave()
-				o.parked = slices.Delete(o.parked, at, at+1)
-				o.pending = append(o.pending, d)
-			}
-			o.release(d)
-		}
-	}
 }

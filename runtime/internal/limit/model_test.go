@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // step is something that happens. Numbers that are too large count from the beginning again.
@@ -55,10 +57,8 @@ var happenings = []struct {
 	{"a delivery comes", func(m *model, s step) { m.arrive(s, false) }},
 	{"a delivery comes", func(m *model, s step) { m.arrive(s, false) }},
 	{"an urgent delivery comes", func(m *model, s step) { m.arrive(s, true) }},
-	{"a handler returns", func(m *model, s step) { m.one(s, anyAttempt).end(false) }},
-	{"a handler returns", func(m *model, s step) { m.one(s, anyAttempt).end(false) }},
-	{"a handler fails", func(m *model, s step) { m.one(s, anyAttempt).end(true) }},
-	{"a retry is due", func(m *model, s step) { m.retry(s) }},
+	{"a handler returns", func(m *model, s step) { m.one(s, anyAttempt).end() }},
+	{"a handler returns", func(m *model, s step) { m.one(s, anyAttempt).end() }},
 	{"a handler waits", func(m *model, s step) { m.one(s, anyAttempt).wait() }},
 	{"a handler waits", func(m *model, s step) { m.one(s, anyAttempt).wait() }},
 	{"the wait of a handler is over", func(m *model, s step) { m.one(s, waits).ask() }},
@@ -98,7 +98,7 @@ type modelPlace struct {
 }
 
 func newModel(places []int, ranked bool) *model {
-	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1}, Rules{Name: "b", AtOnce: 2}, Rules{Name: "c", AtOnce: 1, Event: true}, Rules{Name: "d", AtOnce: 2, Event: true})
+	set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1}, declare.Limit{Name: "b", AtOnce: 2}, declare.Limit{Name: "c", AtOnce: 1}, declare.Limit{Name: "d", AtOnce: 2})
 	m := &model{set: set, ranked: ranked, before: map[Use]int{}}
 	m.uses = []Use{{set.Limit("a"), ""}, {set.Limit("a"), "x"}, {set.Limit("b"), ""}, {set.Limit("c"), ""}, {set.Limit("d"), ""}}
 	for n, n2 := range places {
@@ -213,7 +213,7 @@ func (m *model) inOrder(uses []Use, since int, call bool) {
 	}
 	for _, o := range m.owners {
 		for _, d := range o.parked {
-			if !call && o.listening && !o.signalled.Load() && o.eligible(d) && d.since < since && slices.Equal(d.missing(), uses) && !m.ranked {
+			if !call && o.listening && !o.signalled.Load() && o.eligible(d) && d.since < since && slices.Equal(d.uses, uses) && !m.ranked {
 				m.wrong("a delivery of %s that came earlier still waits for %s %s", o.name, uses[0].Name, uses[0].Key)
 			}
 		}
@@ -229,7 +229,7 @@ func (m *model) end() {
 		}
 		for _, o := range m.owners {
 			o.pause(false)
-			left += len(o.attempts) + len(o.parked) + len(o.pending) + len(o.kept)
+			left += len(o.attempts) + len(o.parked) + len(o.pending)
 			for _, a := range slices.Clone(o.attempts) {
 				if a.keyUsed {
 					a.useKey()
@@ -237,11 +237,8 @@ func (m *model) end() {
 				if a.lends {
 					a.ask()
 				} else {
-					a.end(false)
+					a.end()
 				}
-			}
-			if len(o.kept) > 0 {
-				m.retry(step{Owner: slices.Index(m.owners, o)})
 			}
 		}
 		for range m.calls {

@@ -11,27 +11,20 @@ type Owner struct {
 	set       *Set
 	signal    func() // wakes the scheduler; must not block, nor call the set
 	listening bool
-	paused    bool
 	closed    bool
-	since     time.Duration // it was paused
-	waiters   []*Waiter     // in their order
+	waiters   []*Waiter // in their order
 	backs     []*Waiter
 }
 
 // NewOwner returns an owner. Signal wakes its scheduler: one of its waiters may be ready.
 func (s *Set) NewOwner(signal func()) *Owner { return &Owner{set: s, signal: signal} }
 
-// NewWaiter returns a waiter for what these uses need beside what is kept for its event. It is nil
-// if that is nothing. Lower ranks go first within the owner. After the given time, if it is
+// NewWaiter returns a waiter for these uses. Lower ranks go first within the owner. After the given time, if it is
 // positive, the waiter needs nothing any more.
-func (o *Owner) NewWaiter(uses []Use, kept *Grant, rank int, expires time.Duration) *Waiter {
+func (o *Owner) NewWaiter(uses []Use, rank int, expires time.Duration) *Waiter {
 	o.set.mu.Lock()
 	defer o.set.mu.Unlock()
-	needs := needsOf(uses, kept)
-	if len(needs) == 0 && kept == nil {
-		return nil
-	}
-	w := &Waiter{set: o.set, owner: o, needs: needs, kept: kept, rank: rank}
+	w := &Waiter{set: o.set, owner: o, needs: needsOf(uses), rank: rank}
 	if expires > 0 {
 		w.expires = o.set.now() + expires
 	}
@@ -57,16 +50,14 @@ func (w *Waiter) Retry() bool {
 	return false
 }
 
-// Take takes what the waiter needs, if there is room and it is its turn. A *[LimitTimeoutError]
-// says that it has waited for too long, and has got nothing.
-func (w *Waiter) Take() (g *Grant, late *LimitTimeoutError, ok bool) {
+// Take takes what the waiter needs, if there is room and it is its turn.
+func (w *Waiter) Take() (g *Grant, ok bool) {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	if !w.may() {
-		return nil, nil, false
+		return nil, false
 	}
-	g, late = w.take()
-	return g, late, true
+	return w.take(), true
 }
 
 // Park puts the waiter in line, unless it is.
@@ -82,9 +73,6 @@ func (w *Waiter) Leave() {
 	defer w.set.mu.Unlock()
 	w.leave()
 }
-
-// Kept returns what was held for the event of the waiter before, and not taken.
-func (w *Waiter) Kept() *Grant { return w.kept }
 
 // Ready returns the waiters that could be taken now, in their order, until yield returns
 // false. They keep their places in line.
@@ -138,24 +126,6 @@ func (o *Owner) Leave() {
 	}
 }
 
-// Pause says whether the owner is paused. That time does not count for the Wait of limits.
-func (o *Owner) Pause(paused bool) {
-	o.set.mu.Lock()
-	defer o.set.mu.Unlock()
-	if o.paused == paused {
-		return
-	}
-	now := o.set.now()
-	if o.paused = paused; paused {
-		o.since = now
-		return
-	}
-	for _, w := range o.waiters {
-		w.since += now - max(w.since, o.since)
-		w.alarm()
-	}
-}
-
 // Close takes all waiters of the owner out of line, for good.
 func (o *Owner) Close() {
 	o.set.mu.Lock()
@@ -173,21 +143,34 @@ func (o *Owner) Len() int {
 	return len(o.waiters)
 }
 
-// Lacks returns what has no room for a waiter, the first of all that it needs, and when there is room again, if only time is
-// missing. The limit is nil if there is room for all of it, or the wait is over.
-func (w *Waiter) Lacks() (of Use, due time.Time) {
-	w.set.mu.Lock()
-	defer w.set.mu.Unlock()
-	if w.late != nil || w.keptBusy() || w.back {
-		return Use{}, time.Time{}
+// Lack is what has no room for a waiter, the first of all that it needs, and when there is room again, if only time is missing.
+type Lack struct {
+	Use
+	Due time.Time
+}
+
+// Lacks returns what has no room for the waiters in line, all at one moment. It leaves out those that have room for all that
+// they need.
+func (o *Owner) Lacks() map[*Waiter]Lack {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	all := make(map[*Waiter]Lack, len(o.waiters))
+	for _, w := range o.waiters {
+		if lack, lacks := w.lacks(); lacks {
+			all[w] = lack
+		}
 	}
+	return all
+}
+
+func (w *Waiter) lacks() (Lack, bool) {
 	for _, n := range w.needs {
 		if !n.placesFree() {
-			return Use{Limit: n.limit, Key: n.key}, time.Time{}
+			return Lack{Use: Use{Limit: n.limit, Key: n.key}}, true
 		}
 		if _, wait := n.next(w.set.clock()); n.token && wait > 0 {
-			return Use{Limit: n.limit, Key: n.key}, time.Now().Add(wait)
+			return Lack{Use{Limit: n.limit, Key: n.key}, time.Now().Add(wait)}, true
 		}
 	}
-	return Use{}, time.Time{}
+	return Lack{}, false
 }

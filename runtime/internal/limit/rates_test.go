@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // machine has one file and one wall clock, for several processes.
@@ -40,7 +42,7 @@ func (m *machine) step(by time.Duration) {
 }
 
 // live is one life of a process, with so many that want to begin. It returns how many have.
-func (m *machine) live(random *rand.Rand, rules Rules, wanting int, life, pause time.Duration) (count int) {
+func (m *machine) live(random *rand.Rand, rules declare.Limit, wanting int, life, pause time.Duration) (count int) {
 	set := m.open(rules)
 	ctx, cancel := context.WithTimeout(context.Background(), life)
 	defer cancel()
@@ -69,13 +71,16 @@ func (m *machine) live(random *rand.Rand, rules Rules, wanting int, life, pause 
 	return count
 }
 
+// anyRate returns a rate of 1 to 30 within a time, in bursts of 1 to 6.
+func anyRate(r *rapid.T, within time.Duration) declare.Limit {
+	burst, rate := rapid.IntRange(1, 6).Draw(r, "burst"), rapid.IntRange(1, 30).Draw(r, "rate")
+	return declare.Limit{Name: "a", Rate: burst, Per: time.Duration(burst) * within / time.Duration(rate)}
+}
+
 func TestSeveralProcessesNeverExceedARate(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")
-		rules := Rules{
-			Name: "a", Rate: rapid.IntRange(1, 30).Draw(r, "rate"), Burst: rapid.IntRange(1, 6).Draw(r, "burst"),
-			Per: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(r, "per"),
-		}
+		rules := anyRate(r, rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(r, "per"))
 		processes := rapid.IntRange(1, 8).Draw(r, "processes")
 		stalls, steps := rapid.Bool().Draw(r, "stalls"), rapid.Bool().Draw(r, "steps of the clock")
 		synctest.Test(t, func(t *testing.T) {
@@ -130,7 +135,7 @@ func TestSeveralProcessesNeverExceedARate(t *testing.T) {
 
 // check fails the test if more have begun than the rate allows. A wall clock that was set
 // forward while nobody looked is like a pause: it fills the bucket by as much, once.
-func (m *machine) check(t *testing.T, rules Rules, forward, leased int) {
+func (m *machine) check(t *testing.T, rules declare.Limit, forward, leased int) {
 	t.Helper()
 	if len(m.leaps) > forward {
 		t.Errorf("the clock of the file has leapt %d times, and the wall clock was set forward %d times", len(m.leaps), forward)
@@ -140,10 +145,10 @@ func (m *machine) check(t *testing.T, rules Rules, forward, leased int) {
 	for i := range m.began {
 		for j := i; j < len(m.began); j++ {
 			window := m.began[j].Sub(m.began[i])
-			most := rules.Burst + leased + int(int64(rules.Rate)*int64(window)/int64(rules.Per))
+			most := rules.Rate + leased + int(int64(rules.Rate)*int64(window)/int64(rules.Per))
 			for _, l := range m.leaps {
 				if !l.at.Before(m.began[i]) && !l.at.After(m.began[j]) {
-					most += min(int(l.by/step)+1, rules.Burst)
+					most += min(int(l.by/step)+1, rules.Rate)
 				}
 			}
 			if n := j - i + 1; n > most {
@@ -160,7 +165,7 @@ type leap struct {
 	by time.Duration
 }
 
-func (m *machine) open(rules ...Rules) *Set {
+func (m *machine) open(rules ...declare.Limit) *Set {
 	lease := func(ctx context.Context, tick func(Time) Time, leases []Lease) error {
 		return m.lease(ctx, func(stored Time) Time {
 			next := tick(stored)
@@ -177,10 +182,10 @@ func (m *machine) open(rules ...Rules) *Set {
 
 // A rate is not lost between the processes that share it, and none of them goes without.
 func TestSeveralProcessesUseUpARateAndEachHasItsShare(t *testing.T) {
-	for _, rules := range []Rules{
-		{Name: "a", Rate: 1, Per: time.Minute, Burst: 1},
-		{Name: "a", Rate: 10, Per: time.Second, Burst: 3},
-		{Name: "a", Rate: 500, Per: time.Second, Burst: 1},
+	for _, rules := range []declare.Limit{
+		{Name: "a", Rate: 1, Per: time.Minute},
+		{Name: "a", Rate: 3, Per: 300 * time.Millisecond},
+		{Name: "a", Rate: 1, Per: 2 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &machine{file: newFile()}
@@ -206,7 +211,7 @@ func TestSeveralProcessesUseUpARateAndEachHasItsShare(t *testing.T) {
 func TestAProcessThatDiesLosesOneLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{file: newFile()}
-		rules := Rules{Name: "a", Rate: 1000, Per: time.Second, Burst: 1000}
+		rules := declare.Limit{Name: "a", Rate: 1000, Per: time.Second}
 		killed := m.open(rules)
 		acquire(t, killed, Use{killed.Limit("a"), ""})
 		killed.Close(errors.New("killed"))
@@ -226,8 +231,8 @@ func TestAProcessThatDiesLosesOneLease(t *testing.T) {
 func TestAProcessThatWaitsForAPlaceLeavesTheRateToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{file: newFile()}
-		rules := Rules{Name: "a", AtOnce: 1, Rate: 1, Per: time.Second, Burst: 1}
-		waits, works := m.open(rules, Rules{Name: "b", AtOnce: 1}), m.open(rules)
+		rules := declare.Limit{Name: "a", AtOnce: 1, Rate: 1, Per: time.Second}
+		waits, works := m.open(rules, declare.Limit{Name: "b", AtOnce: 1}), m.open(rules)
 		ctx, cancel := context.WithCancel(t.Context())
 		holds := waits.NewGrant()
 		if _, err := waits.Acquire(ctx, Use{waits.Limit("a"), ""}, holds); err != nil {
@@ -265,7 +270,7 @@ func TestATransactionThatFailsDoesNotMakeTimeOfAStepOfTheClock(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &machine{file: newFile()}
-			rules := Rules{Name: "a", Rate: 1, Per: time.Minute, Burst: 4}
+			rules := declare.Limit{Name: "a", Rate: 4, Per: 4 * time.Minute}
 			one, other := m.open(rules), m.open(rules)
 			for range 2 {
 				acquire(t, one, Use{one.Limit("a"), ""})
@@ -301,8 +306,8 @@ func TestATransactionThatFailsDoesNotMakeTimeOfAStepOfTheClock(t *testing.T) {
 func TestProcessesWithDifferentNumbersShareTheRateOfTheNewest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		seed := rapid.Uint64().Draw(r, "seed")
-		arrivals := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) Rules {
-			return Rules{Name: "a", Rate: rapid.IntRange(1, 30).Draw(r, "rate"), Burst: rapid.IntRange(1, 6).Draw(r, "burst"), Per: time.Second}
+		arrivals := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) declare.Limit {
+			return anyRate(r, time.Second)
 		}), 2, 5).Draw(r, "processes")
 		synctest.Test(t, func(t *testing.T) {
 			m := &machine{file: newFile()}
@@ -326,7 +331,7 @@ func TestProcessesWithDifferentNumbersShareTheRateOfTheNewest(t *testing.T) {
 				time.Sleep(life - learn - 2*time.Millisecond)
 				m.mu.Lock()
 				m.check(t, rules, 0, 0)
-				if due := rules.Rate * 12; len(m.began) < due*6/10 {
+				if due := rules.Rate * int(12*time.Second) / int(rules.Per); len(m.began) < due*6/10 {
 					t.Errorf("%d have begun with %+v, and %d were due", len(m.began), rules, due)
 				}
 				m.mu.Unlock()

@@ -6,26 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
-
 	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
-// Rules say what a limit is. They are valid: see Limit.Validate of package runtime.
-type Rules struct {
-	Name   string
-	AtOnce int           // 0 for no such limit
-	Rate   int           // 0 for no such limit
-	Per    time.Duration // that Rate is for
-	Burst  int           // at least 1 with a Rate
-	Event  bool          // places are held over all attempts of an event
-	Wait   time.Duration // 0 for as long as it takes
-	Lax    bool          // after Wait it goes on without
-}
-
 // Limit is a limit of a set.
 type Limit struct {
-	Rules
+	declare.Limit
 	set     *Set
 	numbers engine.LimitRate // of this process
 	buckets map[string]*bucket
@@ -48,8 +36,6 @@ type Config struct {
 // Set is the limits of a bus. Its methods, and those of all that it makes, are safe for
 // concurrent use.
 type Set struct {
-	Workers *Limit // is needed by every delivery; nil for none
-
 	cfg    Config
 	base   time.Time // when the clock of the set was 0
 	limits map[string]*Limit
@@ -73,33 +59,26 @@ type Set struct {
 	tried  tick      // the last one that it was to store
 }
 
-// New returns a set with these limits.
-func New(cfg Config, rules ...Rules) *Set {
+// New returns a set with these limits, which are valid.
+func New(cfg Config, all ...declare.Limit) *Set {
 	s := &Set{cfg: cfg, base: time.Now(), limits: map[string]*Limit{}, closed: make(chan struct{})}
 	if s.cfg.Wall == nil {
 		s.cfg.Wall = time.Now
 	}
 	s.zero = s.cfg.Wall().Round(0)
-	for _, r := range rules {
-		s.limits[r.Name] = s.newLimit(r)
+	for _, r := range all {
+		l := &Limit{set: s, buckets: map[string]*bucket{}}
+		l.follow(r)
+		s.limits[r.Name] = l
 	}
 	return s
 }
 
-// WithWorkers adds the limit of handlers that run at once.
-func (s *Set) WithWorkers(n int) { s.Workers = s.newLimit(Rules{AtOnce: n}) }
-
-func (s *Set) newLimit(r Rules) *Limit {
-	l := &Limit{set: s, buckets: map[string]*bucket{}}
-	l.follow(r)
-	return l
-}
-
-// follow takes in the rules.
-func (l *Limit) follow(r Rules) {
-	if l.Rules = r; r.Rate > 0 {
+// follow takes in what is declared.
+func (l *Limit) follow(r declare.Limit) {
+	if l.Limit = r; r.Rate > 0 {
 		step := max((r.Per+time.Duration(r.Rate)-1)/time.Duration(r.Rate), 1) // rounded up
-		l.numbers = engine.LimitRate{Step: step, Span: time.Duration(r.Burst) * step}
+		l.numbers = engine.LimitRate{Step: step, Span: time.Duration(r.Rate) * step}
 	}
 }
 

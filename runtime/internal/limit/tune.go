@@ -1,24 +1,23 @@
 package limit
 
-// Tune gives limits of the set other numbers: AtOnce, Rate, Per, Burst, Wait and Lax. Whether they
-// have places and a rate, and Event, stay as they are. What holds a place keeps it, and waiters that
+import "github.com/busgen/busgen/runtime/declare"
+
+// Tune gives limits of the set other numbers: AtOnce, Rate and Per. Whether they
+// have places and a rate stays as it is. What holds a place keeps it, and waiters that
 // have room by then begin.
-func (s *Set) Tune(rules ...Rules) {
+func (s *Set) Tune(all ...declare.Limit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range rules {
-		if l := s.limits[r.Name]; l != nil && l.Rules != r {
+	for _, r := range all {
+		if l := s.limits[r.Name]; l != nil && l.Limit != r {
 			l.tune(r)
 		}
-	}
-	for _, w := range s.line {
-		w.alarm()
 	}
 	s.kick()
 }
 
-func (l *Limit) tune(r Rules) {
-	same := r.Rate == l.Rate && r.Per == l.Per && r.Burst == l.Burst
+func (l *Limit) tune(r declare.Limit) {
+	same := r.Rate == l.Rate && r.Per == l.Per
 	before := l.numbers
 	if l.follow(r); same || r.Rate == 0 {
 		l.numbers = before

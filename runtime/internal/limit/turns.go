@@ -16,7 +16,7 @@ func (s *Set) look(of *Owner, f func(w *Waiter)) {
 		if !own && !hears && (!w.back || w.blocked) {
 			continue // it looks itself before it listens
 		}
-		if !w.ready() {
+		if !w.room() {
 			for _, n := range w.needs {
 				n.ring()
 			}

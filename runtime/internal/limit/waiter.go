@@ -2,7 +2,6 @@ package limit
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -15,7 +14,6 @@ type need struct {
 	*bucket
 	places int  // for so many that run: several only of what was lent
 	token  bool // one of the rate
-	event  bool // the place is for all attempts of an event
 }
 
 // Waiter is something that needs room in buckets, and gets all of it or nothing. Until it is
@@ -29,7 +27,6 @@ type Waiter struct {
 	ended     bool          // so is granted
 	err       error         // how it is over
 	needs     []need
-	kept      *Grant // held for its event before
 	into      *Grant // where what a call gets is put; nil for a new one
 	call      *held  // what it has got
 	regains   *Call  // that takes back what is lent; nil for others
@@ -39,55 +36,23 @@ type Waiter struct {
 	back      bool // it takes back what it has lent, before all others
 	blocked   bool // its owner cannot begin it now
 	parked    bool
-	since     time.Duration
 	timer     *time.Timer
-	expires   time.Duration      // needs nothing from then on; 0 for never
-	late      *LimitTimeoutError // it has waited for too long
+	expires   time.Duration // needs nothing from then on; 0 for never
 }
 
-// LimitTimeoutError is documented in package runtime.
-type LimitTimeoutError struct {
-	Limit string
-	Key   string // empty for a limit without keys
-	Wait  time.Duration
-}
-
-// Error names the limit and how long it had no room.
-func (e *LimitTimeoutError) Error() string {
-	if e.Key != "" {
-		return fmt.Sprintf("limit %q had no room for %q within %v", e.Limit, e.Key, e.Wait)
-	}
-	return fmt.Sprintf("limit %q had no room within %v", e.Limit, e.Wait)
-}
-
-// needsOf returns what these uses need beside what is held.
-func needsOf(uses []Use, held ...*Grant) []need {
+// needsOf returns what these uses need.
+func needsOf(uses []Use) []need {
 	needs := make([]need, 0, len(uses))
 	for _, u := range uses {
 		b := u.bucket(u.Key)
-		if at := slices.IndexFunc(needs, func(n need) bool { return n.bucket == b }); at >= 0 {
-			needs[at].event = needs[at].event || u.Event // two uses have the same key
-			continue
-		}
-		n := need{bucket: b, places: min(u.AtOnce, 1), token: u.Rate > 0, event: u.Event}
-		for _, g := range held {
-			if g != nil && g.has(b) {
-				n.places = 0
-			}
-		}
-		if n.places > 0 || n.token {
-			needs = append(needs, n)
+		if !slices.ContainsFunc(needs, func(n need) bool { return n.bucket == b }) { // two uses may have the same key
+			needs = append(needs, need{bucket: b, places: min(u.AtOnce, 1), token: u.Rate > 0})
 		}
 	}
 	return needs
 }
 
-// ready tells whether there is room for all that it needs, or it has waited for long enough.
-func (w *Waiter) ready() bool { return !w.keptBusy() && (w.late != nil || w.room()) }
-
-// keptBusy tells whether whoever has had what is kept for its event is still at work.
-func (w *Waiter) keptBusy() bool { return w.kept != nil && w.kept.from != nil }
-
+// room tells whether there is room for all that it needs.
 func (w *Waiter) room() bool {
 	for _, n := range w.needs {
 		if !n.placesFree() || n.token && !n.bucket.tokenDue() {
@@ -100,8 +65,6 @@ func (w *Waiter) room() bool {
 	}
 	return room
 }
-
-func (n need) free() bool { return n.placesFree() && (!n.token || n.tokenFree()) }
 
 // placesFree allows for limits that have fewer places by now than were lent.
 func (n need) placesFree() bool {
@@ -126,7 +89,7 @@ func (w *Waiter) passed() bool {
 			if w.owner != nil && other.owner == w.owner {
 				goes = !w.parked && !other.blocked && other.rank <= w.rank
 			}
-			if goes && other.ready() {
+			if goes && other.room() {
 				return true
 			}
 		}
@@ -137,7 +100,7 @@ func (w *Waiter) passed() bool {
 // may tells whether it can begin now.
 func (w *Waiter) may() bool {
 	w.renew()
-	return !w.keptBusy() && (w.late != nil || w.room() && !w.passed())
+	return w.room() && !w.passed()
 }
 
 // renew makes sure that the buckets are those that others see: one that was idle may have been
@@ -157,40 +120,28 @@ func (w *Waiter) renew() {
 }
 
 // take takes what it needs. The caller knows that it is ready.
-func (w *Waiter) take() (g *Grant, late *LimitTimeoutError) {
-	g = w.into
+func (w *Waiter) take() *Grant {
+	g := w.into
 	if g == nil {
 		g = &Grant{set: w.set}
 	}
-	if w.kept != nil {
-		w.kept.noKeep()
-		g.held = append(g.held, w.kept.held...)
-		w.kept.held, w.kept = nil, nil
-		g.adopt()
-	}
-	if w.late != nil && !w.room() {
-		w.leave()
-		return g, w.late
-	}
 	if w.regains != nil {
-		if len(w.needs) > 0 { // else it goes on without
-			w.regains.held.regain()
-		}
-		return g, nil
+		w.regains.held.regain()
+		return g
 	}
 	for _, n := range w.needs {
 		if n.token {
 			n.takeToken()
 		}
 		n.used += n.places
-		h := &held{bucket: n.bucket, grant: g, place: n.places > 0, event: n.event, own: w.into == nil}
+		h := &held{bucket: n.bucket, grant: g, place: n.places > 0, own: w.into == nil}
 		if w.into != nil {
 			h.calls, w.call = 1, h
 		}
 		g.held = append(g.held, h)
 	}
 	w.leave()
-	return g, nil
+	return g
 }
 
 // park puts the waiter in line. All lines have the same order, so no two waiters wait for
@@ -200,7 +151,7 @@ func (w *Waiter) park() {
 		return
 	}
 	w.renew()
-	w.parked, w.since = true, w.set.now()
+	w.parked = true
 	w.set.parked++
 	w.order = w.set.parked
 	if w.back {
@@ -221,11 +172,6 @@ func (w *Waiter) park() {
 	w.alarm()
 	for _, n := range w.needs {
 		n.ring()
-		if w.presses() {
-			for _, o := range n.keepers {
-				o.signal()
-			}
-		}
 	}
 }
 
@@ -285,77 +231,31 @@ func (w *Waiter) leave() {
 	w.set.kick()
 }
 
-// patrol is how often a limit is looked at, at most, that had room when a waiter's time was over.
-const patrol = 100 * time.Millisecond
-
-// paused tells whether it would not begin if there were room: that time is no wait.
-func (w *Waiter) paused() bool { return w.owner != nil && w.owner.paused }
-
-// alarm sets the timer for the next time at which something ends that it waits for.
+// alarm sets the timer for the time from which on it needs nothing any more.
 func (w *Waiter) alarm() {
-	now, at := w.set.now(), time.Duration(0)
-	earlier := func(t time.Duration) {
-		if t > 0 && (at == 0 || t < at) {
-			at = t
-		}
-	}
-	if w.expires > now {
-		earlier(w.expires)
-	}
-	for _, n := range w.needs {
-		if wait := n.limit.Wait; wait > 0 && !w.back && !w.paused() {
-			end := w.since + wait
-			if end <= now { // there was room, but no worker
-				every := max(wait, patrol)
-				end += ((now-end)/every + 1) * every
-			}
-			earlier(end)
-		}
-	}
-	if at == 0 {
+	left := w.expires - w.set.now()
+	if left <= 0 {
 		return
 	}
 	if w.timer == nil {
-		w.timer = time.AfterFunc(at-now, w.rings)
+		w.timer = time.AfterFunc(left, w.rings)
 	} else {
-		w.timer.Reset(at - now)
+		w.timer.Reset(left)
 	}
 }
 
-// rings is called when a time has ended. A limit that has room now was not too slow.
+// rings is called when its time has ended.
 func (w *Waiter) rings() {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
-	if !w.parked || w.late != nil {
+	if !w.parked || w.set.now() < w.expires {
 		return
 	}
-	now := w.set.now()
-	drop := func(n need) bool {
+	for _, n := range w.needs {
 		n.waiters = slices.DeleteFunc(n.waiters, func(other *Waiter) bool { return other == w })
-		return true
 	}
-	expired := w.expires > 0 && now >= w.expires
-	w.needs = slices.DeleteFunc(w.needs, func(n need) bool {
-		wait := n.limit.Wait
-		switch {
-		case expired:
-			return drop(n)
-		case wait == 0 || w.paused() || now-w.since < wait || n.free():
-			return false
-		case n.limit.Lax:
-			return drop(n)
-		case w.late == nil:
-			w.late = &LimitTimeoutError{Limit: n.limit.Name, Key: n.key, Wait: wait}
-		}
-		return false
-	})
-	if w.late != nil && w.owner == nil {
-		w.end(w.late)
-	}
+	w.needs = nil
 	w.set.kick()
-	if w.parked && w.late == nil {
-		w.alarm()
-	}
 }
 
 // Expired tells whether its time has ended, so that it needs nothing any more.

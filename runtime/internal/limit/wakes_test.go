@@ -1,6 +1,10 @@
 package limit
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/busgen/busgen/runtime/declare"
+)
 
 // Who is told what, and how often. An owner that is told for nothing looks, finds nothing,
 // listens, and is told again: its goroutine never rests.
@@ -8,12 +12,12 @@ import "testing"
 // lender returns a grant of a bucket that is lent and wanted back, and free.
 func lender(t *testing.T, set *Set, o *Owner, uses ...Use) *Grant {
 	t.Helper()
-	g, _, ok := o.NewWaiter(uses, nil, 0, 0).Take()
+	g, ok := o.NewWaiter(uses, 0, 0).Take()
 	if !ok {
 		t.Fatal("there is no room")
 	}
 	g.Lend()
-	other, _, ok := set.NewOwner(func() {}).NewWaiter(uses, nil, 0, 0).Take()
+	other, ok := set.NewOwner(func() {}).NewWaiter(uses, 0, 0).Take()
 	if !ok {
 		t.Fatal("what is lent is not free")
 	}
@@ -25,7 +29,7 @@ func lender(t *testing.T, set *Set, o *Owner, uses ...Use) *Grant {
 }
 
 func TestWhoCannotTakeBackIsNotToldThatThereIsRoom(t *testing.T) {
-	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1})
 	signals := 0
 	o := set.NewOwner(func() { signals++ })
 	g := lender(t, set, o, Use{set.Limit("a"), ""})
@@ -49,7 +53,7 @@ func TestWhoCannotTakeBackIsNotToldThatThereIsRoom(t *testing.T) {
 }
 
 func TestAWishToTakeBackEndsWhenItsHandlerWaitsAgain(t *testing.T) {
-	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1})
 	signals := 0
 	o := set.NewOwner(func() { signals++ })
 	g := lender(t, set, o, Use{set.Limit("a"), ""})
@@ -59,7 +63,7 @@ func TestAWishToTakeBackEndsWhenItsHandlerWaitsAgain(t *testing.T) {
 	if signals != 0 {
 		t.Errorf("the owner was told %d times of a place that nobody wants back", signals)
 	}
-	if next := set.NewOwner(func() {}).NewWaiter([]Use{{set.Limit("a"), ""}}, nil, 0, 0); !next.MayBegin() {
+	if next := set.NewOwner(func() {}).NewWaiter([]Use{{set.Limit("a"), ""}}, 0, 0); !next.MayBegin() {
 		t.Error("the place is kept for a handler that waits")
 	}
 	if !g.MayReturn(o) || !g.TakeBack() {
@@ -73,14 +77,14 @@ func TestWhatIsFreedTogetherGoesToTheFirstThatNeedsAllOfIt(t *testing.T) {
 		"released": (*Grant).Release,
 		"lent":     (*Grant).Lend,
 	} {
-		set := newSet(newFile(), Rules{Name: "a", AtOnce: 1}, Rules{Name: "b", AtOnce: 1})
+		set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1}, declare.Limit{Name: "b", AtOnce: 1})
 		a, b := Use{set.Limit("a"), ""}, Use{set.Limit("b"), ""}
-		g, _, _ := set.NewOwner(func() {}).NewWaiter([]Use{a, b}, nil, 0, 0).Take()
+		g, _ := set.NewOwner(func() {}).NewWaiter([]Use{a, b}, 0, 0).Take()
 		var got []string
 		listening := func(what string, uses ...Use) {
 			var w *Waiter
 			o := set.NewOwner(func() { got = append(got, what) })
-			w = o.NewWaiter(uses, nil, 0, 0)
+			w = o.NewWaiter(uses, 0, 0)
 			w.Park()
 			o.Listen()
 		}
@@ -96,12 +100,12 @@ func TestWhatIsFreedTogetherGoesToTheFirstThatNeedsAllOfIt(t *testing.T) {
 
 // A subscription without limits changes nothing for those that have some.
 func TestAnOwnerWithoutWaitersDoesNotLookAtThoseOfOthers(t *testing.T) {
-	set := newSet(newFile(), Rules{Name: "a", AtOnce: 1})
+	set := newSet(newFile(), declare.Limit{Name: "a", AtOnce: 1})
 	use := []Use{{set.Limit("a"), ""}}
 	busy := set.NewOwner(func() {})
-	g, _, _ := busy.NewWaiter(use, nil, 0, 0).Take()
+	g, _ := busy.NewWaiter(use, 0, 0).Take()
 	defer g.Release()
-	busy.NewWaiter(use, nil, 0, 0).Park()
+	busy.NewWaiter(use, 0, 0).Park()
 	without, before := set.NewOwner(func() {}), looksOf(set)
 	without.Listen()
 	without.Leave()

@@ -33,10 +33,11 @@ const sharedBurst = 20
 
 // sharedLimitsChild uses what it gets of a burst.
 func sharedLimitsChild(path string) {
-	bus, limiter := openLimiter(path, declare.Limit{Name: "mail", Rate: 1, Per: time.Hour, Burst: sharedBurst, Wait: 3 * time.Second})
+	bus, limiter := openLimiter(path, declare.Limit{Name: "mail", Rate: sharedBurst, Per: sharedBurst * time.Hour})
 	for {
-		err := limiter.Do(context.Background(), func(context.Context) error { say("begun"); return nil })
-		if late := (*runtime.LimitTimeoutError)(nil); errors.As(err, &late) {
+		limited, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		err := limiter.Do(limited, func(context.Context) error { say("begun"); return nil })
+		if cancel(); errors.Is(err, context.DeadlineExceeded) {
 			break // it is used up
 		}
 		check(err)

@@ -15,7 +15,7 @@ import (
 // The file cannot store what a rate uses, as on a full disk. What needs no rate goes on.
 func TestNothingThatNeedsARateBeginsWhileTheFileCannotStoreIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := SQLite.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 1, Per: time.Second, Burst: 3}))
+		f := SQLite.Open(t, runtime.WithLimit(declare.Limit{Name: "mail", Rate: 3, Per: 3 * time.Second}))
 		var limited, free atomic.Int32
 		f.Handle("limited", func(context.Context, runtime.Event[OrderPlaced]) error { limited.Add(1); return nil },
 			runtime.WithLimits(declare.LimitUse{Limit: "mail"}))

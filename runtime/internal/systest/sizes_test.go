@@ -62,7 +62,6 @@ func sizePerEvent(t *testing.T, n, payload int, handler func(context.Context, ru
 	settings := declare.DefaultSettings()
 	settings.Retry = settings.Retry.With(retry.WithBackoff(retry.None))
 	settings.Breaker.Off = true
-	settings.FailureThrottle = 0
 	sent := runtime.Define(runtime.Spec[text]{Name: "text.sent", Settings: settings})
 	path := filepath.Join(t.TempDir(), "shop.db")
 	size := func() int {

@@ -105,13 +105,12 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPla
 	Doc:    "A customer placed an order. This sentence runs on for long enough that the comment has to be wrapped somewhere before its end.\n\nA second paragraph, with a list:\n  - first\n  - second",
 	Shared: &catalogueSettings,
 	Own: declare.Override{
-		Retry:           []retry.Option{retry.MaxAttempts(10)},
-		Timeout:         new(250 * time.Millisecond),
-		SlowAfter:       new(100 * time.Millisecond),
-		ExpiresAfter:    new(720 * time.Hour),
-		Breaker:         []breaker.Option{breaker.On(), breaker.Threshold(0), breaker.MinSamples(1), breaker.Window(time.Second), breaker.OpenFor(time.Millisecond)},
-		FailureThrottle: new(3),
-		Limits:          []declare.LimitUse{{Limit: "bank"}, {Limit: "mail.gtin", By: "order_id"}},
+		Retry:        []retry.Option{retry.MaxAttempts(10)},
+		Timeout:      new(250 * time.Millisecond),
+		SlowAfter:    new(100 * time.Millisecond),
+		ExpiresAfter: new(720 * time.Hour),
+		Breaker:      []breaker.Option{breaker.On(), breaker.Threshold(0), breaker.MinSamples(1), breaker.Window(time.Second), breaker.OpenFor(time.Millisecond)},
+		Limits:       []declare.LimitUse{{Limit: "bank"}, {Limit: "mail.gtin", By: "order_id"}},
 		Errors: []declare.ErrorRule{
 			{Class: "card_declined", Permanent: true},
 			{Class: "http_503", Retry: []retry.Option{retry.MaxAttempts(21), retry.Jitter(0.25)}},
@@ -420,9 +419,9 @@ var Catalogue = runtime.NewCatalogue(
 	AnsweredWithMuchType,
 	ReportRequestedType,
 ).WithLimits(
-	declare.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3, Hold: declare.HoldEvent, Wait: 30 * time.Second, Lax: true},
-	declare.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute, Burst: 10},
-	declare.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond, Wait: 24 * time.Hour},
+	declare.Limit{Name: LimitBank, Doc: "*/ func init() { panic(1) } /*\n//go:build ignore\n`three` \u2028 calls", AtOnce: 3},
+	declare.Limit{Name: LimitMailGTIN, Rate: 100, Per: time.Minute},
+	declare.Limit{Name: LimitBoth, AtOnce: 2, Rate: 1, Per: 1500 * time.Millisecond},
 ).WithSubscriptions(
 	declare.PatternSubscription{
 		Name:     OnKeepEverything,

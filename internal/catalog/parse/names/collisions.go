@@ -74,7 +74,7 @@ func (r *Names) claims(c *catalog.Catalogue) []claim {
 		add("error class "+class.Name.V, class.Name, class.GoName)
 	}
 	for _, l := range c.Limits {
-		add("limit "+l.Name.V, l.Name, l.GoName)
+		add("limit "+l.Name, catalog.Value[string]{V: l.Name, Pos: l.Pos}, l.GoName)
 	}
 	for _, h := range c.AllHeaders() {
 		if c.Part == nil {

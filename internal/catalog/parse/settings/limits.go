@@ -16,23 +16,19 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse/types"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
-	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/runtime/declare"
 )
 
 // limitKeys are the keys of an entry of `limits:`.
-var limitKeys = []string{"doc", "go_name", "at_once", "rate", "burst", "hold", "wait", "lax"}
+var limitKeys = []string{"doc", "go_name", "at_once", "rate"}
 
 // What a limit may allow, as [declare.Limit] has it.
 const (
 	limitAtOnce = 1_000_000
-	limitRate   = 1_000_000 // and a burst
-	limitRefill = 3660 * 24 * time.Hour
+	limitRate   = 1_000_000
 )
 
-var (
-	perSpan  = text.Span{Least: time.Millisecond, Most: 366 * 24 * time.Hour}
-	waitSpan = text.Span{Least: time.Millisecond, Most: retry.LimitDelay}
-)
+var perSpan = text.Span{Least: time.Millisecond, Most: 366 * 24 * time.Hour}
 
 // ReadLimits reads `limits:` of all files.
 func (r *Settings) ReadLimits() []*catalog.Limit {
@@ -52,49 +48,20 @@ func (r *Settings) limit(e text.Entry) *catalog.Limit {
 	before := len(r.Findings)
 	o, ok := r.Object(e.Value, what, limitKeys...)
 	keysOK := len(r.Findings) == before
-	l := &catalog.Limit{Name: catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}, Doc: r.Doc(e.Key, o)}
+	l := &catalog.Limit{Limit: declare.Limit{Name: e.Name, Doc: r.Doc(e.Key, o)}, Pos: r.Position(e.Key)}
 	l.GoName = "Limit" + r.names.OwnGoName(o, r.names.GoName(e.Name))
 	if !ok {
 		return l
 	}
-	l.AtOnce = r.Count(o, "at_once", 1, limitAtOnce, "it is how many may be at work at once")
-	l.Rate = r.rate(o)
-	l.Hold = r.Word(o, "hold", catalog.HoldWords)
-	if l.Hold.V == "" {
-		l.Hold.V = catalog.HoldAttempt
-	}
-	if l.Wait = r.Duration(o, "wait", waitSpan); l.Wait.V == text.Unreadable {
-		l.Wait = catalog.Value[time.Duration]{}
-	}
-	l.Lax = r.Flag(o, "lax")
-	r.checkLimit(o, l, keysOK)
-	return l
-}
-
-// checkLimit reports keys that mean nothing without another one.
-func (r *Settings) checkLimit(o text.Object, l *catalog.Limit, keysOK bool) {
+	l.AtOnce = r.Count(o, "at_once", 1, limitAtOnce, "it is how many may be at work at once").V
+	r.rate(o, l)
 	_, hasAtOnce := o.Entries["at_once"]
 	_, hasRate := o.Entries["rate"]
-	_, hasWait := o.Entries["wait"]
-	if !hasAtOnce && !hasRate {
-		if keysOK { // else one of them may be misspelt
-			r.Report(r.Place(o.Node), rules.Limit, "%s does not say what it allows", o.What).
-				Hint = "add how many may be at work at once, as in at_once: 3, or how many may begin within a time, as in rate: 100 per 1m"
-		}
-		return
+	if !hasAtOnce && !hasRate && keysOK { // else one of them may be misspelt
+		r.Report(r.Place(o.Node), rules.Limit, "%s does not say what it allows", o.What).
+			Hint = "add how many may be at work at once, as in at_once: 3, or how many may begin within a time, as in rate: 100 per 1m"
 	}
-	if e, ok := o.Entries["burst"]; ok && !hasRate {
-		r.Report(r.Place(e.Key), rules.Limit, "%s has a burst but no rate", o.What).
-			Hint = "add a rate, as in rate: 100 per 1m, or remove the burst"
-	}
-	if e, ok := o.Entries["hold"]; ok && !hasAtOnce {
-		r.Report(r.Place(e.Key), rules.Limit, "%s says how long a place is held, but has no places", o.What).
-			Hint = "remove it: hold belongs to at_once"
-	}
-	if l.Lax.V && !hasWait {
-		r.Report(r.Place(o.Entries["lax"].Key), rules.Limit, "%s is lax but waits as long as it takes", o.What).
-			Hint = "say after which time a delivery goes on without it, as in wait: 30s"
-	}
+	return l
 }
 
 var (
@@ -103,22 +70,21 @@ var (
 	unitOfWords = map[string]string{"millisecond": "1ms", "sec": "1s", "second": "1s", "min": "1m", "minute": "1m", "hour": "1h", "day": "1d", "d": "1d"}
 )
 
-// rate reads a rate with its burst.
-func (r *Settings) rate(o text.Object) (rate catalog.Rate) {
-	rate.Burst = r.Count(o, "burst", 1, limitRate, "it is how many may begin at the same moment")
+// rate reads the rate of a limit.
+func (r *Settings) rate(o text.Object, l *catalog.Limit) {
 	e, ok := o.Entries["rate"]
 	if !ok {
-		return rate
+		return
 	}
 	n, what := e.Value, "rate of "+o.What
 	if text.IsNumber(n) {
 		r.Report(r.Place(n), rules.BadDuration, "%s does not say within which time", what).
 			Hint = "write " + n.Value + " per 1s for each second, or " + n.Value + " per 1m for each minute"
-		return rate
+		return
 	}
 	written, ok := r.Text(n, what)
 	if !ok {
-		return rate
+		return
 	}
 	m := rateSyntax.FindStringSubmatch(written.V)
 	var per time.Duration
@@ -127,7 +93,7 @@ func (r *Settings) rate(o text.Object) (rate catalog.Rate) {
 	}
 	if !ok {
 		r.Report(r.Place(n), rules.BadDuration, "%s is %q, which is not a rate", what, written.V).Hint = rateHint(written.V)
-		return rate
+		return
 	}
 	count, err := strconv.Atoi(m[1])
 	switch {
@@ -137,16 +103,8 @@ func (r *Settings) rate(o text.Object) (rate catalog.Rate) {
 	case per < perSpan.Least || per > perSpan.Most:
 		r.Report(r.Place(n), rules.OutOfRange, "%s is per %s", what, m[2]).Hint = "the time must be " + perSpan.String()
 	default:
-		rate.Count = catalog.Value[int]{V: count, Pos: written.Pos}
-		rate.Per = catalog.Value[time.Duration]{V: per, Pos: written.Pos}
-		if float64(rate.Burst.V)*float64(per)/float64(count) > float64(limitRefill) {
-			r.Report(r.Place(o.Entries["burst"].Value), rules.Limit, "burst of %s is %d: with a rate of %s it takes more than ten years until it is there again",
-				o.What, rate.Burst.V, rate).
-				See(r.Place(n), "the rate is here").
-				Hint = "lower the burst"
-		}
+		l.Rate, l.Per = count, per
 	}
-	return rate
 }
 
 // rateHint says how to write what is written in another way.
@@ -275,7 +233,7 @@ func (r *Policies) LimitKeys() {
 		}
 		all := func(s catalog.Settings, group *catalog.Group) {
 			for _, use := range s.Limits.V {
-				note(use.By, rules.Limit, "limit "+use.Limit.Name.V, group)
+				note(use.By, rules.Limit, "limit "+use.Limit.Name, group)
 			}
 			if !s.Breaker.Off.V {
 				note(s.Breaker.By, rules.Breaker, "the breaker", group)

@@ -15,7 +15,7 @@ import (
 // subscription has all but the last, which is about events among each other.
 var (
 	Keys             = append(slices.Clone(SubscriptionKeys), "priority")
-	SubscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "failure_throttle", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
+	SubscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
 )
 
 // PatternKeys are those of a subscription for patterns. It has no batches, because a batch has events of one type.
@@ -67,7 +67,6 @@ func (r *Settings) Of(o text.Object) catalog.Settings {
 	s.HoldUnknown = r.Duration(o, "hold_unknown", patience)
 	s.Breaker = r.breaker(o)
 	s.MaxSnoozes = r.CountOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
-	s.FailureThrottle = r.CountOrOff(o, "failure_throttle", limitThrottle, "it is off or counts failures in a row")
 	s.Concurrency = r.Count(o, "concurrency", 1, limitConcurrency, "it is how many handlers of one subscription run at once")
 	s.StrictOrder = r.Flag(o, "strict_order")
 	s.Batch = r.batch(o)

@@ -84,9 +84,6 @@ var (
 	thresholdSpan = text.Bounds{Least: 0, Most: 1, Below: true}
 )
 
-// limitThrottle limits `failure_throttle`. A larger value would have no effect.
-const limitThrottle = breaker.LimitSamples
-
 func builtinBreaker() catalog.Breaker {
 	p := breaker.Default()
 	return catalog.Breaker{

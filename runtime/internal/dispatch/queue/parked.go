@@ -11,13 +11,6 @@ import (
 // What is parked belongs to the queue, but is in none of its lists. It has its partition key
 // as one that is ready has it: later ones wait behind it, and urgent ones do not. See limits.go.
 
-// keeping is what an event holds between its attempts.
-type keeping struct {
-	grant *limit.Grant
-	here  bool // its delivery is in memory
-	also  bool // a handler waits for the event, too
-}
-
 // Park puts a delivery aside that was popped, and puts its waiter in line. Handlers may
 // have begun or ended to wait for it meanwhile; then it goes back into the queue.
 func (q *Queue) Park(i Item) {
@@ -127,24 +120,6 @@ func (q *Queue) takeAside(is func(i Item) bool) (Item, bool) {
 	return Item{}, false
 }
 
-// UnparkSeq puts a parked delivery back into the queue.
-func (q *Queue) UnparkSeq(seq int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i, ok := q.takeAside(func(i Item) bool { return i.Seq == seq })
-	switch {
-	case !ok:
-	case i.Urgent:
-		q.urgent = slices.Insert(q.urgent, 0, i)
-	case i.Key == "":
-		q.ready[Rank(i.Priority)].insert(i)
-	default:
-		p := q.partition(i.Key)
-		p.behind = slices.Insert(p.behind, 0, i)
-		q.promote(i.Key, p)
-	}
-}
-
 // leaveAside removes and returns everything that is parked.
 func (q *Queue) leaveAside() (left []Item) {
 	for len(q.aside) > 0 {
@@ -160,98 +135,6 @@ func (q *Queue) Parked() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.aside)
-}
-
-// Keep notes what an event holds until its next attempt, for which it is urgent.
-func (q *Queue) Keep(seq int64, grant *limit.Grant) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.keeps == nil {
-		q.keeps = map[int64]*keeping{}
-	}
-	_, urgent := q.awaitedEvents[seq]
-	if q.awaitedEvents == nil {
-		q.awaitedEvents = map[int64]time.Time{}
-	}
-	q.awaitedEvents[seq] = time.Time{} // until it is settled
-	q.keeps[seq] = &keeping{grant: grant, also: urgent}
-}
-
-// Goes notes that a delivery is about to be settled, and comes again. What has come is not
-// missed then, however soon it comes.
-func (q *Queue) Goes(seq int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.keeps[seq]; k != nil {
-		k.here = false
-	}
-}
-
-// Kept returns what an event holds; nil for nothing.
-func (q *Queue) Kept(seq int64) *limit.Grant {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if k := q.keeps[seq]; k != nil {
-		return k.grant
-	}
-	return nil
-}
-
-// Unkeep forgets it, and reports false if there was nothing.
-func (q *Queue) Unkeep(seq int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := q.keeps[seq]
-	if k == nil {
-		return false
-	}
-	if delete(q.keeps, seq); !k.also {
-		delete(q.awaitedEvents, seq)
-		q.lower(seq)
-	}
-	return true
-}
-
-// Keeping returns how many events hold something.
-func (q *Queue) Keeping() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.keeps)
-}
-
-// KeptSeqs returns the seqs of the events that hold something.
-func (q *Queue) KeptSeqs() (seqs []int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for seq := range q.keeps {
-		seqs = append(seqs, seq)
-	}
-	return seqs
-}
-
-// KeptElsewhere tells whether an event holds something and its delivery is not in memory.
-func (q *Queue) KeptElsewhere(seq int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	k := q.keeps[seq]
-	return k != nil && !k.here
-}
-
-// PollCancelled makes the next look for urgent deliveries one for those, too, that hold
-// something and were cancelled while they are put off.
-func (q *Queue) PollCancelled(cancelled func(seq int64) (string, bool)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for seq, k := range q.keeps {
-		if k.here {
-			continue
-		}
-		if at, urgent := q.awaitedEvents[seq]; urgent && !at.IsZero() {
-			if _, is := cancelled(seq); is {
-				q.awaitedEvents[seq] = time.Now()
-			}
-		}
-	}
 }
 
 // In a strict order a delivery that has to come again holds up the later ones of its key. If the window is full of

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
 
 // There is room for it, but an urgent delivery of its key runs. Nothing else would wake the worker.
 func TestTheEndOfAnUrgentDeliveryWakesWhatIsParkedWithItsKey(t *testing.T) {
-	set := limit.New(limit.Config{Wall: time.Now, Logger: slog.New(slog.DiscardHandler)}, limit.Rules{Name: "mail", AtOnce: 1})
-	w := set.NewOwner(func() {}).NewWaiter([]limit.Use{{Limit: set.Limit("mail")}}, nil, 0, 0)
+	set := limit.New(limit.Config{Wall: time.Now, Logger: slog.New(slog.DiscardHandler)}, declare.Limit{Name: "mail", AtOnce: 1})
+	w := set.NewOwner(func() {}).NewWaiter([]limit.Use{{Limit: set.Limit("mail")}}, 0, 0)
 	delivery := func(seq int64) Item {
 		return Item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: seq}}, Key: "a"}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/internal/lockorder"
@@ -82,7 +83,6 @@ type Queue struct {
 
 	urgent        []Item // first come, first served, if the key is free
 	aside         map[*limit.Waiter]Item
-	keeps         map[int64]*keeping  // by seq: what events hold until their next attempt
 	awaitedEvents map[int64]time.Time // seqs of events that handlers wait for: when to poll; zero for not before it was settled
 }
 
@@ -130,9 +130,6 @@ func (q *Queue) Push(items ...Item) {
 // add is push for who holds mu.
 func (q *Queue) add(i Item) {
 	q.size++
-	if k := q.keeps[i.Seq]; k != nil {
-		k.here = true
-	}
 	if _, urgent := q.awaitedEvents[i.Seq]; urgent {
 		q.pushUrgent(i)
 		return
@@ -417,9 +414,6 @@ func (q *Queue) Reset() (left []Item) {
 	for seq := range q.awaitedEvents {
 		q.awaitedEvents[seq] = time.Now()
 	}
-	for _, k := range q.keeps {
-		k.here = false
-	}
 	kept := map[int64]awaiting{}
 	for key, p := range q.keys {
 		left = append(left, p.behind...)
@@ -466,21 +460,11 @@ func TriedBefore(i Item) bool { return i.Failures > 0 || i.Suspect }
 
 // Limited is what a delivery has to do with limits, and with breakers by key.
 type Limited struct {
-	By      string        // path of the field that Breaker is the value of; empty for a breaker without keys
-	Breaker string        // the key of the breaker
-	Uses    []limit.Use   // with keys, if some have any
-	Of      []LimitUse    // the settings that it has asked with
-	Waiter  *limit.Waiter // until it begins
-	Parked  bool          // the waiter is in line
-	Grant   *limit.Grant  // since it has begun
-	Failure error         // it has waited for too long
-}
-
-// TooLate tells whether the delivery has waited for its limits for too long.
-func (l *Limited) TooLate() bool { return l != nil && l.Failure != nil }
-
-// LimitUse is a limit that deliveries of an event type need.
-type LimitUse struct {
-	*limit.Limit
-	By string // path of the field whose value is the key; empty for none
+	By      string             // path of the field that Breaker is the value of; empty for a breaker without keys
+	Breaker string             // the key of the breaker
+	Uses    []limit.Use        // with keys, if some have any
+	Of      []declare.LimitUse // the settings that it has asked with
+	Waiter  *limit.Waiter      // until it begins
+	Parked  bool               // the waiter is in line
+	Grant   *limit.Grant       // since it has begun
 }

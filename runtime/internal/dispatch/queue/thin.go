@@ -79,7 +79,7 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 
 // movable tells whether a delivery in line may leave memory.
 func (q *Queue) movable(i Item) bool {
-	if i.Urgent || i.IsSuspect() || q.keeps[i.Seq] != nil {
+	if i.Urgent || i.IsSuspect() {
 		return false
 	}
 	p := q.keys[i.Key]

@@ -17,10 +17,6 @@ func (q *Queue) Hurry(seq int64) {
 	if q.awaitedEvents == nil {
 		q.awaitedEvents = map[int64]time.Time{}
 	}
-	if k := q.keeps[seq]; k != nil { // it is urgent already
-		k.also = true
-		return
-	}
 	q.awaitedEvents[seq] = time.Now()
 	q.raise(seq)
 }
@@ -88,8 +84,7 @@ func (q *Queue) popUrgent(guest bool) (Item, bool) {
 }
 
 // mayBegin tells whether a delivery may begin with its key, for a guest in a place that is
-// lent. Keys and places that are lent are for what handlers wait for; and for an event that
-// holds limits between its attempts, if others wait for these who may have to end first.
+// lent. Keys and places that are lent are for what handlers wait for.
 func (q *Queue) mayBegin(i Item, guest bool) bool {
 	p := q.keys[i.Key]
 	switch {
@@ -98,18 +93,13 @@ func (q *Queue) mayBegin(i Item, guest bool) bool {
 	case !guest && (i.Key == "" || p == nil || p.lent == 0):
 		return true
 	}
-	k := q.keeps[i.Seq]
-	return i.Urgent && (k == nil || k.also || k.grant.Wanted())
+	return i.Urgent
 }
 
 // Calm makes a delivery one like all others, in its place by the order of the log.
 func (q *Queue) Calm(seq int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if k := q.keeps[seq]; k != nil { // it stays urgent
-		k.also = false
-		return
-	}
 	delete(q.awaitedEvents, seq)
 	q.lower(seq)
 }

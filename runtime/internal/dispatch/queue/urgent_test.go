@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
 )
@@ -18,7 +19,7 @@ import (
 func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue
-		set := limit.New(limit.Config{Wall: time.Now}, limit.Rules{Name: "a", AtOnce: 1})
+		set := limit.New(limit.Config{Wall: time.Now}, declare.Limit{Name: "a", AtOnce: 1})
 		owner := set.NewOwner(func() {})
 		keys := map[int64]string{}     // by seq
 		running := map[string][]Item{} // by key
@@ -154,17 +155,12 @@ func TestUrgentDeliveriesOvertakeAndKeepTheirKeys(t *testing.T) {
 					return
 				}
 				meanwhile(t, i.Seq)
-				i.Limits = &Limited{Waiter: owner.NewWaiter([]limit.Use{{Limit: set.Limit("a")}}, nil, 0, 0)}
+				i.Limits = &Limited{Waiter: owner.NewWaiter([]limit.Use{{Limit: set.Limit("a")}}, 0, 0)}
 				q.Park(i)
 			},
 			"unpark": func(t *rapid.T) {
 				if all := parked(); all != nil {
 					unpark(t, rapid.SampledFrom(all).Draw(t, "parked"), rapid.Bool().Draw(t, "guest"))
-				}
-			},
-			"into the queue": func(t *rapid.T) {
-				if all := parked(); all != nil {
-					q.UnparkSeq(rapid.SampledFrom(all).Draw(t, "parked").Seq)
 				}
 			},
 			"": func(t *rapid.T) {
