@@ -74,7 +74,9 @@ type Head struct {
 	// retried.
 	Replayed bool
 
-	attempt *dispatch.Handed // nil for an event that no handler was given
+	// A *dispatch.Handed, or nil for an event that no handler was given. Its type is not named here: all that it leads to
+	// would be compiled with each package of generated code.
+	attempt context.Context
 }
 
 // Logger returns the logger of the attempt that e was handed to. What is logged with it goes to the logger of
@@ -92,11 +94,11 @@ type Head struct {
 // It is no method of the event: generated code would have to have it for each payload.
 func Logger[T any](e Event[T]) *slog.Logger { return loggerOf(e.attempt) }
 
-func loggerOf(of *dispatch.Handed) *slog.Logger {
+func loggerOf(of context.Context) *slog.Logger {
 	if of == nil {
 		return slog.Default()
 	}
-	return of.Attempt().Logger()
+	return of.(*dispatch.Handed).Attempt().Logger()
 }
 
 // Handler handles one event. Nil means handled: this subscription will not see
