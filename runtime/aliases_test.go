@@ -9,11 +9,14 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/busgen/busgen/runtime"
 )
 
 var updateAliases = flag.Bool("update.aliases", false, "write the fields into the comments of aliases")
@@ -30,6 +33,18 @@ func TestTheCommentOfAnAliasShowsTheFieldsOfItsType(t *testing.T) {
 			} else if err := os.WriteFile(name, []byte(fixed), 0o644); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// go doc prints of an event that it has a head, and not the fields of that.
+func TestTheCommentOfAnEventNamesTheFieldsOfItsHead(t *testing.T) {
+	file := sourcesIn(t, ".")["event.go"]
+	_, comment, _ := strings.Cut(file.text, "\n// Event is ")
+	comment, _, _ = strings.Cut(comment, "\ntype Event[T any] struct")
+	for field := range reflect.TypeFor[runtime.Head]().Fields() {
+		if field.IsExported() && !regexp.MustCompile(`\b`+field.Name+`\b`).MatchString(comment) {
+			t.Errorf("the comment of Event does not name %s", field.Name)
 		}
 	}
 }

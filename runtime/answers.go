@@ -44,13 +44,13 @@ type AnswerHandler[T, R any] func(ctx context.Context, e Event[T]) (R, error)
 // answering ones.
 func SubscribeAnswer[T Payload, R any](bus *Bus, t *EventType[T], name string, handler AnswerHandler[T, R], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribeAnswer(bus, t.of, name, handler == nil, pointedTo((*R)(nil)), func(ctx context.Context, h head, payload any) (any, error) {
+	return subscribeAnswer(bus, t.of, name, handler == nil, pointedTo((*R)(nil)), func(ctx context.Context, h Head, payload any) (any, error) {
 		return given.(AnswerHandler[T, R])(ctx, typed[T](h, payload))
 	}, opts)
 }
 
 // answering is an [AnswerHandler] in terms that do not depend on its types.
-type answering func(ctx context.Context, h head, payload any) (any, error)
+type answering func(ctx context.Context, h Head, payload any) (any, error)
 
 func subscribeAnswer(bus *Bus, of AnyEventType, name string, none bool, answers reflect.Type, handler answering, opts []SubscribeOption) (*Subscription, error) {
 	t := of.(*eventType)
@@ -58,7 +58,7 @@ func subscribeAnswer(bus *Bus, of AnyEventType, name string, none bool, answers 
 	if none {
 		return s.subscribe(nil, nil, opts)
 	}
-	checked := func(ctx context.Context, h head, payload any) (any, error) {
+	checked := func(ctx context.Context, h Head, payload any) (any, error) {
 		value, err := handler(ctx, h, payload)
 		if err == nil {
 			err = checkAnswer(t.spec.Name, value)
@@ -109,7 +109,7 @@ func answerAround(a *dispatch.Attempt, s *innerSubscription, payload any) (value
 
 // keepAnswer is what the middleware of an answering subscription is around.
 func keepAnswer(handler answering) typedHandler {
-	return func(ctx context.Context, h head, payload any) error {
+	return func(ctx context.Context, h Head, payload any) error {
 		value, err := handler(ctx, h, payload)
 		if answer, _ := ctx.Value(givenKey{}).(*given); err == nil && answer != nil {
 			*answer = given{value, true}

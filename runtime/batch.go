@@ -166,7 +166,7 @@ type eventList struct {
 
 // untyped is an event with a pointer to its payload.
 type untyped struct {
-	head    head
+	head    Head
 	payload any
 }
 

@@ -28,7 +28,7 @@ import (
 // Events are published in a transaction with [In], or with INSERT INTO outbox, also by a
 // trigger. The bus delivers them right after the commit. A statement that is given the context of a handler
 // publishes children of its event; it fails with a *[HopLimitError] if they are too far from their root. Publishing with the bus itself, or [Transact],
-// on the goroutine that has begun to write would wait for that transaction: it returns [transact.ErrInTx]. So
+// on the goroutine that has begun to write would wait for that transaction: it returns [transact.ErrInTx] at once. So
 // does a statement that writes in the function of a [Transact].
 //
 // The tables of the bus can be read. Statements that would change them, or how the file is kept, are

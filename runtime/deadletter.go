@@ -28,34 +28,32 @@ type DeadLetter[T any] struct {
 	DeadAt    time.Time // UTC
 
 	// Event is the event as it was published. Its Subscription is the one that
-	// has given up, its Attempt the number of failed attempts. It is the last field, so that
-	// the others are where they are in a letter.
+	// has given up, its Attempt the number of failed attempts.
 	Event Event[T]
 }
 
-// letter has the fields of a [DeadLetter] without its event. See [head].
-type letter struct {
-	Raw         Raw
-	Undecodable error
-
-	Reason    string
-	Kind      string
-	LastError string
-	DeadAt    time.Time
-}
-
 // untypedLetter is a dead letter with a pointer to the payload of its event.
-type untypedLetter struct {
-	letter
-	event untyped
+type untypedLetter DeadLetter[any]
+
+// letterOf returns it as a DeadLetter[T], which is the type of.
+func (u *untypedLetter) letterOf(of reflect.Type) reflect.Value {
+	from, to := reflect.ValueOf(u).Elem(), reflect.New(of).Elem()
+	for i := range from.NumField() {
+		if of.Field(i).Name == "Event" {
+			to.Field(i).Set(eventFor(of.Field(i).Type, u.Event.Head, reflect.ValueOf(u.Event.Payload).Elem()))
+		} else {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return to
 }
 
-// letterOf fills in a DeadLetter[T], to which to points, for a payload of type T.
-func (u *untypedLetter) letterOf(to reflect.Value) {
-	*(*letter)(to.UnsafePointer()) = u.letter
-	event := to.Elem().FieldByName("Event").Addr()
-	*(*head)(event.UnsafePointer()) = u.event.head
-	event.Elem().FieldByName("Payload").Set(reflect.ValueOf(u.event.payload).Elem())
+// eventFor makes an Event[T], which is the type of, for a payload of type T.
+func eventFor(of reflect.Type, h Head, payload reflect.Value) reflect.Value {
+	e := reflect.New(of).Elem()
+	e.FieldByName("Head").Set(reflect.ValueOf(h))
+	e.FieldByName("Payload").Set(payload)
+	return e
 }
 
 // SubscribeDead calls handler for every event of one type that any subscription
@@ -81,16 +79,12 @@ func subscribeDead(bus *Bus, of AnyEventType, name string, none bool, handler an
 	call := reflect.ValueOf(handler)
 	takes := call.Type().In(1) // Event[DeadLetter[T]]
 	payload, _ := takes.FieldByName("Payload")
-	handle := func(ctx context.Context, h head, of any) error {
-		e := reflect.New(takes)
-		*(*head)(e.UnsafePointer()) = h
-		to := e.Elem().FieldByIndex(payload.Index)
+	handle := func(ctx context.Context, h Head, of any) error {
+		letter := reflect.ValueOf(of)
 		if u, untyped := of.(*untypedLetter); untyped {
-			u.letterOf(to.Addr())
-		} else {
-			to.Set(reflect.ValueOf(of))
+			letter = u.letterOf(payload.Type)
 		}
-		err, _ := call.Call([]reflect.Value{reflect.ValueOf(ctx), e.Elem()})[0].Interface().(error)
+		err, _ := call.Call([]reflect.Value{reflect.ValueOf(ctx), eventFor(takes, h, letter)})[0].Interface().(error)
 		return err
 	}
 	return s.subscribe(func(a *dispatch.Attempt) error {
@@ -101,11 +95,9 @@ func subscribeDead(bus *Bus, of AnyEventType, name string, none bool, handler an
 		if s.around == nil {
 			return handle(a.Given(), newHead(a, name), letter)
 		}
-		value := reflect.New(payload.Type)
-		letter.letterOf(value)
-		return s.around(a.Given(), eventOf(a, name, value.Elem().Interface()))
+		return s.around(a.Given(), eventOf(a, name, letter.letterOf(payload.Type).Interface()))
 	}, innermost(s, payload.Type, func(ctx context.Context, e Event[any]) error {
-		return handle(ctx, *headOf(&e), e.Payload)
+		return handle(ctx, e.Head, e.Payload)
 	}), opts)
 }
 
@@ -158,19 +150,15 @@ func (t *eventType) deadLetterOf(a *dispatch.Attempt) (*untypedLetter, error) {
 	if err := json.Unmarshal(a.Payload, &o); err != nil {
 		return nil, err
 	}
-	l := &untypedLetter{
-		letter: letter{Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt},
-		event: untyped{
-			head: head{
-				ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
-				Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
-				Handed: a.Handed(),
-			},
-			payload: reflect.New(t.of).Interface(),
-		},
+	l := &untypedLetter{Raw: o.Payload, Reason: o.Reason, Kind: o.Kind, LastError: o.Error, DeadAt: o.DeadAt}
+	l.Event.Head = Head{
+		ID: o.ID, Type: t.spec.Name, Version: max(o.Version, 1), PublishedAt: o.PublishedAt,
+		Subscription: o.Subscription, Attempt: o.Failures, MaxAttempts: o.Failures,
+		attempt: a.Handed(),
 	}
-	setLineage(&l.event.head, o.Metadata)
-	decode := func() error { return t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, l.event.payload) }
+	l.Event.Payload = reflect.New(t.of).Interface()
+	setLineage(&l.Event.Head, o.Metadata)
+	decode := func() error { return t.parse(&engine.Record{Version: o.Version, Payload: o.Payload}, l.Event.Payload) }
 	undecodable, returned := guard.Apart(decode) // its code may end the goroutine, as it may have done before
 	if l.Undecodable = undecodable; !returned {
 		l.Undecodable = t.decodingExited()

@@ -33,11 +33,6 @@ var ErrInsideHandler = errors.New("this is called inside a handler, and would wa
 var ErrStaged = errors.New("the event is stored when the handler that published it succeeds, so it cannot be waited for: " +
 	"publish it with Immediately to wait for it in the handler")
 
-// ErrStagedKey was returned when a handler published with its context and a dedupe key.
-//
-// Deprecated: handlers can give their events keys, so nothing returns it; see [WithDedupeKey].
-var ErrStagedKey = errors.New("an event that a handler publishes with its context cannot have a dedupe key")
-
 // TimeoutError is the failure of an attempt that outlived its deadline. It
 // matches [context.DeadlineExceeded].
 //
@@ -152,12 +147,7 @@ func public(err error) error {
 	return err
 }
 
-// ValidationError lists everything that is wrong with a payload, as [Problem]s.
-// Generated Validate methods return it, as a pointer; those of custom types may. Its
-// Error method joins the problems with semicolons.
+// ValidationError lists everything that is wrong with a payload. Each of its Problems is a [checks.Problem], with the
+// Path of the field, such as lines[2].price.currency, and a Message for a person. Generated Validate methods return it,
+// as a pointer; those of custom types may. Its Error method joins the problems with semicolons.
 type ValidationError = checks.ValidationError
-
-// Problem is one thing that is wrong with a payload: the Path of the field, such as
-// lines[2].price.currency, and a Message for a person. An empty path stands for the
-// value as a whole.
-type Problem = checks.Problem

@@ -11,9 +11,26 @@ import (
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 )
 
-// Event is an event as a handler sees it. The payload is the handler's own: no
-// other subscription shares it.
+// Event is an event as a handler sees it: its [Head] and its payload. The fields of the head are read like its own,
+// as in e.ID and e.Attempt. They are:
+//
+//	ID, Type, Version                    which event it is
+//	Metadata, CorrelationID              what was published with it
+//	ParentID, PublishedBy, Hops          the event whose handler has published it
+//	Schedule, ScheduledFor               the schedule that has published it
+//	PublishedAt                          when it was published
+//	Subscription, Attempt, MaxAttempts   who handles it, and how often that was tried
+//	Replayed                             whether it had been handled before
+//
+// A test makes an event as Event[T]{Payload: payload}, and sets the fields that it needs.
 type Event[T any] struct {
+	Head
+	// Payload is the handler's own: no other subscription shares it.
+	Payload T
+}
+
+// Head is what an [Event] says beside its payload.
+type Head struct {
 	ID   uuid.UUID // UUIDv7
 	Type string    // the wire name: order.placed
 	// Version is that of the payload when it was published. Payload is of the newest
@@ -57,9 +74,9 @@ type Event[T any] struct {
 	// retried.
 	Replayed bool
 
-	attempt context.Context // a *dispatch.Handed; nil for an event that no handler was given
-
-	Payload T // the last field, so that the others are where they are in a head
+	// A *dispatch.Handed, or nil for an event that no handler was given. Its type is not named here: all that it leads to
+	// would be compiled with each package of generated code.
+	attempt context.Context
 }
 
 // Logger returns the logger of the attempt that e was handed to. What is logged with it goes to the logger of
@@ -99,11 +116,26 @@ type Handler[T any] func(ctx context.Context, e Event[T]) error
 type Raw = json.RawMessage
 
 // eventOf makes the event of an attempt, with a value as its payload.
-func eventOf(a *dispatch.Attempt, subscription string, payload any) (e Event[any]) {
-	*headOf(&e) = newHead(a, subscription)
-	e.Payload = payload
-	return e
+func eventOf(a *dispatch.Attempt, subscription string, payload any) Event[any] {
+	return Event[any]{newHead(a, subscription), payload}
 }
+
+// newHead makes the head for the event of an attempt.
+func newHead(a *dispatch.Attempt, subscription string) Head {
+	h := Head{
+		ID: a.ID, Type: a.Type, Version: a.Version, PublishedAt: a.CreatedAt,
+		Subscription: subscription, Attempt: a.Number, MaxAttempts: a.Max(), Replayed: a.Replayed,
+		attempt: a.Handed(),
+	}
+	setLineage(&h, a.Metadata)
+	return h
+}
+
+// typed returns the event with a head, whose payload is what payload, a *T, points to. It is not
+// inlined, so that all kinds of handlers of one type of payload share it.
+//
+//go:noinline
+func typed[T any](h Head, payload any) Event[T] { return Event[T]{h, *payload.(*T)} }
 
 func metadataOf(stored []byte) map[string]string {
 	if len(stored) == 0 {

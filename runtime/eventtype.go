@@ -38,13 +38,13 @@ type eventType struct {
 
 	described bool // by generated code
 
-	of      reflect.Type // T
-	pointer reflect.Type // *T
-	single  reflect.Type // [1]T
-	codec   *wire.TypeCodec
-	clone   func(to, from any) // makes a deep copy; nil if only code of a person can: a payload is decoded for each handler
-	privacy func() *privacy.Shape
-	free    sync.Pool // of payloads, which are zero
+	of       reflect.Type // T
+	pointer  reflect.Type // *T
+	assigner deep.Assigner
+	codec    *wire.TypeCodec
+	clone    func(to, from any) // makes a deep copy; nil if only code of a person can: a payload is decoded for each handler
+	privacy  func() *privacy.Shape
+	free     sync.Pool // of payloads, which are zero
 }
 
 // Define returns the event type that spec describes. It panics if spec could
@@ -82,7 +82,7 @@ func (t *eventType) limit(path string, key func(any) string) {
 // define completes and checks what Define was given.
 func (t *eventType) define(pointer any) {
 	of := pointedTo(pointer)
-	t.of, t.pointer, t.single = of, reflect.PointerTo(of), reflect.ArrayOf(1, of)
+	t.of, t.pointer, t.assigner = of, reflect.PointerTo(of), deep.AssignerOf(of)
 	t.spec.Version = max(t.spec.Version, 1)
 	if err := glob.ValidWire(t.spec.Name); err != nil {
 		panic(fmt.Sprintf("runtime.Define: %v", err))

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/busgen/busgen/runtime/ask"
+	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
@@ -24,11 +25,11 @@ func (forGenerated) Define(pointer any, spec Spec[Payload], partition, dedupe fu
 // PayloadOf returns the type of the payloads of an event type.
 func (forGenerated) PayloadOf(t Definition) reflect.Type { return typeOf(t).of }
 
-// Take returns a pointer to a payload of an event type that is zero, and the type of an array that has one such payload.
+// Take returns a pointer to a payload of an event type that is zero, and what assigns such payloads.
 // Publish and its like take it back.
-func (forGenerated) Take(t Definition) (payload any, single reflect.Type) {
-	of := typeOf(t)
-	return take(of), of.single
+func (forGenerated) Take(t Definition) (payload any, of deep.Assigner) {
+	own := typeOf(t)
+	return take(own), own.assigner
 }
 
 // Publish is [Publish] of a payload from Take.
@@ -37,17 +38,17 @@ func (forGenerated) Publish(ctx context.Context, to Publisher, t Definition, pay
 }
 
 // Subscribe is [Subscribe] with a handler that gets a pointer to the payload. none says that there is no handler.
-func (forGenerated) Subscribe(bus *Bus, t Definition, name string, none bool, handler func(ctx context.Context, h inside.Head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
+func (forGenerated) Subscribe(bus *Bus, t Definition, name string, none bool, handler func(ctx context.Context, h Head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
 	return subscribe(bus, typeOf(t), name, none, handler, opts)
 }
 
 // SubscribeNamespace is [SubscribeNamespace] with a handler of payloads that implement an interface.
-func (forGenerated) SubscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h inside.Head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
+func (forGenerated) SubscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h Head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
 	return subscribeNamespace(bus, pattern, name, none, takes, handler, opts)
 }
 
 // Answer is [SubscribeAnswer] with a handler that gets a pointer to the payload, and returns answers of a type.
-func (forGenerated) Answer(bus *Bus, t Definition, name string, none bool, answers reflect.Type, handler func(ctx context.Context, h inside.Head, payload any) (any, error), opts []SubscribeOption) (*Subscription, error) {
+func (forGenerated) Answer(bus *Bus, t Definition, name string, none bool, answers reflect.Type, handler func(ctx context.Context, h Head, payload any) (any, error), opts []SubscribeOption) (*Subscription, error) {
 	return subscribeAnswer(bus, typeOf(t), name, none, answers, handler, opts)
 }
 

@@ -134,7 +134,7 @@ func encodeChild(child, parent map[string]string, of *engine.Delivery, subscript
 
 // setLineage sets in e what the stored metadata of an event says: what publishers have given,
 // and apart from that where the event comes from.
-func setLineage(e *head, stored []byte) {
+func setLineage(e *Head, stored []byte) {
 	metadata := metadataOf(stored)
 	if metadata == nil {
 		return

@@ -145,7 +145,7 @@ func (t *eventType) unboxed(handler typedHandler) Next {
 	return func(ctx context.Context, e Event[any]) error {
 		payload := take(t)
 		reflect.ValueOf(payload).Elem().Set(reflect.ValueOf(e.Payload))
-		err := handler(ctx, *headOf(&e), payload)
+		err := handler(ctx, e.Head, payload)
 		t.give(payload)
 		return err
 	}

@@ -49,7 +49,7 @@ func (o observedEvent) Identity() observed.Identity {
 
 // Metadata implements [observed.Event].
 func (o observedEvent) Metadata() map[string]string {
-	var h head
+	var h Head
 	setLineage(&h, o.of.Metadata)
 	return h.Metadata
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -58,11 +57,6 @@ func (t *eventType) lasting(payload any) any {
 	kept := reflect.New(t.of)
 	kept.Elem().Set(reflect.ValueOf(payload).Elem())
 	return kept.Interface()
-}
-
-// at returns the i-th payload of a list, of which first is the first.
-func (t *eventType) at(first unsafe.Pointer, i int) any {
-	return reflect.NewAt(t.of, unsafe.Add(first, uintptr(i)*t.of.Size())).Interface()
 }
 
 // takeOut returns a payload as a T, and takes its memory back: what gets the T has no pointer to it.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/gen/checks"
@@ -83,16 +82,16 @@ func storeOne(ctx context.Context, to Publisher, t *eventType, payload any, opts
 // PublishBatch stores events in one transaction, in order: all of them or, on
 // an error, none. It returns a receipt for each. In all else it is [Publish].
 func PublishBatch[T Payload](ctx context.Context, to Publisher, t *EventType[T], payloads []T, opts ...PublishOption) ([]*Receipt, error) {
-	return publishAll(ctx, to, t.of, unsafe.Pointer(unsafe.SliceData(payloads)), len(payloads), opts)
+	return publishAll(ctx, to, t.of, len(payloads), func(i int) any { return &payloads[i] }, opts)
 }
 
-// publishAll publishes a list of n payloads, of which first is the first.
-func publishAll(ctx context.Context, to Publisher, of AnyEventType, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
-	receipts, err := storeAll(ctx, to, of, first, n, opts)
+// publishAll publishes n payloads, to each of which at returns a pointer.
+func publishAll(ctx context.Context, to Publisher, of AnyEventType, n int, at func(i int) any, opts []PublishOption) ([]*Receipt, error) {
+	receipts, err := storeAll(ctx, to, of, n, at, opts)
 	return receipts, refused(to, n, err)
 }
 
-func storeAll(ctx context.Context, to Publisher, of AnyEventType, first unsafe.Pointer, n int, opts []PublishOption) ([]*Receipt, error) {
+func storeAll(ctx context.Context, to Publisher, of AnyEventType, n int, at func(i int) any, opts []PublishOption) ([]*Receipt, error) {
 	t := of.(*eventType)
 	if n == 0 {
 		bus, _, err := targetOf(to)
@@ -107,7 +106,7 @@ func storeAll(ctx context.Context, to Publisher, of AnyEventType, first unsafe.P
 	}
 	defer batch.free()
 	for i := range n {
-		if err := encode(ctx, batch, t, i, t.lasting(t.at(first, i))); err != nil {
+		if err := encode(ctx, batch, t, i, t.lasting(at(i))); err != nil {
 			return nil, batch.over(err)
 		}
 	}

@@ -73,7 +73,7 @@ func (t *eventType) stored(r *engine.Record) (e untyped, err error) {
 	if err := t.parse(r, payload); err != nil {
 		return untyped{}, &EventError{r.ID, t.Name(), err}
 	}
-	h := head{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
+	h := Head{ID: r.ID, Type: t.Name(), Version: r.Version, PublishedAt: r.CreatedAt.UTC()}
 	setLineage(&h, r.Metadata)
 	return untyped{h, payload}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/busgen/busgen/internal/format"
 	"github.com/busgen/busgen/internal/glob"
@@ -62,14 +61,14 @@ type innerSubscription struct {
 // waits for ten seconds at most, and returns a *[event.StorageError] whose Fault is Busy. It ends at once when a shutdown begins.
 func Subscribe[T Payload](bus *Bus, t *EventType[T], name string, handler Handler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribe(bus, t.of, name, handler == nil, func(ctx context.Context, h head, payload any) error {
+	return subscribe(bus, t.of, name, handler == nil, func(ctx context.Context, h Head, payload any) error {
 		return given.(Handler[T])(ctx, typed[T](h, payload))
 	}, opts)
 }
 
 // typedHandler is a handler of one event type in terms that do not depend on the type of its payload:
 // payload is a pointer to one.
-type typedHandler func(ctx context.Context, h head, payload any) error
+type typedHandler func(ctx context.Context, h Head, payload any) error
 
 func subscribe(bus *Bus, of AnyEventType, name string, none bool, handler typedHandler, opts []SubscribeOption) (*Subscription, error) {
 	t := of.(*eventType)
@@ -107,10 +106,8 @@ func (t *eventType) payloadFor(s *innerSubscription, a *dispatch.Attempt) (paylo
 // type is refused.
 func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribeNamespace(bus, pattern, name, handler == nil, pointedTo((*I)(nil)), func(ctx context.Context, h head, payload any) error {
-		e := Event[I]{Payload: payload.(I)}
-		*(*head)(unsafe.Pointer(&e)) = h
-		return given.(Handler[I])(ctx, e)
+	return subscribeNamespace(bus, pattern, name, handler == nil, pointedTo((*I)(nil)), func(ctx context.Context, h Head, payload any) error {
+		return given.(Handler[I])(ctx, Event[I]{h, payload.(I)})
 	}, opts)
 }
 
@@ -118,7 +115,7 @@ func SubscribeNamespace[I any](bus *Bus, pattern, name string, handler Handler[I
 func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect.Type, handler typedHandler, opts []SubscribeOption) (*Subscription, error) {
 	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern}
 	s.fits = implementing(takes)
-	next := func(ctx context.Context, e Event[any]) error { return handler(ctx, *headOf(&e), e.Payload) }
+	next := func(ctx context.Context, e Event[any]) error { return handler(ctx, e.Head, e.Payload) }
 	handle := func(a *dispatch.Attempt) error {
 		t := s.bus.catalogue.Lookup(a.Type)
 		if t == nil {
@@ -161,9 +158,7 @@ func implementing(of reflect.Type) func(value any) bool {
 func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts ...SubscribeOption) (*Subscription, error) {
 	s := &innerSubscription{bus: busOf(bus), name: name, pattern: pattern, raw: true}
 	takes := func(ctx context.Context, e Event[any]) error {
-		raw := Event[Raw]{Payload: e.Payload.(Raw)}
-		*headOf(&raw) = *headOf(&e)
-		return handler(ctx, raw)
+		return handler(ctx, Event[Raw]{e.Head, e.Payload.(Raw)})
 	}
 	handle := func(a *dispatch.Attempt) error {
 		// A copy: the bytes are shared with other subscriptions.

@@ -114,8 +114,8 @@ func (t Tx) target() (bus, tx any) {
 // written. The functions that had run are called again, each with a new Tx. So f must set what it computes anew, and have no effect but through its Tx.
 //
 // In f everything that writes to the bus must go through its Tx. Other calls on the
-// goroutine of f that would write, such as [Publish] with the bus or another Transact, return
-// [transact.ErrInTx]; on another goroutine they wait until f is over.
+// goroutine of f that would write, such as [Publish] with the bus or another Transact, would wait for f: they return
+// [transact.ErrInTx] when a tenth of the limit has passed, or two. On another goroutine they wait until f is over.
 //
 // With the ctx of a handler the events are its children, also those that f publishes by SQL and that
 // triggers publish (INSERT INTO outbox). But the transaction is one of its own: it is stored whatever

@@ -35,15 +35,15 @@ type TxHandler[T any] func(ctx context.Context, tx Tx, e Event[T]) error
 // in a file.
 func SubscribeTx[T Payload](bus *Bus, t *EventType[T], name string, handler TxHandler[T], opts ...SubscribeOption) (*Subscription, error) {
 	given := any(handler) // see eventType
-	return subscribeTx(bus, t.of, name, handler == nil, given, func(ctx context.Context, tx Tx, h head, payload any) error {
+	return subscribeTx(bus, t.of, name, handler == nil, given, func(ctx context.Context, tx Tx, h Head, payload any) error {
 		return given.(TxHandler[T])(ctx, tx, typed[T](h, payload))
 	}, opts)
 }
 
-func subscribeTx(bus *Bus, of AnyEventType, name string, none bool, given any, handler func(ctx context.Context, tx Tx, h head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
+func subscribeTx(bus *Bus, of AnyEventType, name string, none bool, given any, handler func(ctx context.Context, tx Tx, h Head, payload any) error, opts []SubscribeOption) (*Subscription, error) {
 	t := of.(*eventType)
 	s := &innerSubscription{bus: busOf(bus), name: name, pattern: t.spec.Name, transacts: true}
-	within := func(ctx context.Context, h head, payload any) error {
+	within := func(ctx context.Context, h Head, payload any) error {
 		run, _ := ctx.Value(txKey{}).(*txRun)
 		if run == nil {
 			return &MiddlewareError{s.name, "with a context that does not come from the one that it was given"}

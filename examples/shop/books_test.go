@@ -58,7 +58,10 @@ func TestPaymentsAreWrittenTogetherAndAWrongOneAlone(t *testing.T) {
 
 func TestTheBooksHaveEachPaymentOnce(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "shop.db")
-	batch := []runtime.Event[events.PaymentCaptured]{{ID: uuid.New(), Payload: payment(100)}, {ID: uuid.New(), Payload: payment(250)}}
+	batch := []runtime.Event[events.PaymentCaptured]{{Payload: payment(100)}, {Payload: payment(250)}}
+	for i := range batch {
+		batch[i].ID = uuid.New()
+	}
 	for run := range 3 { // as after two crashes
 		b, err := openBooks(db, run == 0)
 		if err != nil {

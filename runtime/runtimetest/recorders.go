@@ -23,10 +23,11 @@ func Published[T runtime.Payload](k *Kit) []runtime.Event[T] {
 	for _, e := range k.stored(typeOf[T](k)) {
 		payload, err := decode[T](k, e.Type, e.Version, e.Payload)
 		k.must("Published", err)
-		events = append(events, runtime.Event[T]{
-			ID: e.ID, Type: e.Type, Version: e.Version, Payload: payload, Metadata: metadataOf(e.Metadata),
+		head := runtime.Head{
+			ID: e.ID, Type: e.Type, Version: e.Version, Metadata: metadataOf(e.Metadata),
 			CorrelationID: e.CorrelationID, ParentID: e.ParentID, PublishedBy: e.PublishedBy, Hops: e.Hops, PublishedAt: e.PublishedAt,
-		})
+		}
+		events = append(events, runtime.Event[T]{Head: head, Payload: payload})
 	}
 	return events
 }
@@ -38,11 +39,11 @@ func DeadLetters[T runtime.Payload](k *Kit) []runtime.DeadLetter[T] {
 	letters := []runtime.DeadLetter[T]{}
 	for _, l := range k.letters(event.Filter{Types: []string{typeOf[T](k)}}) {
 		letter := runtime.DeadLetter[T]{
-			Event: runtime.Event[T]{
-				ID: l.EventID, Type: l.Type, Version: l.Version, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
-				Subscription: l.Subscription, Attempt: l.Failures, MaxAttempts: l.Failures,
-			},
 			Raw: l.Payload, Reason: l.Reason, LastError: l.LastAttempt().Error, DeadAt: l.DeadAt,
+		}
+		letter.Event.Head = runtime.Head{
+			ID: l.EventID, Type: l.Type, Version: l.Version, PublishedAt: l.PublishedAt, Metadata: metadataOf(l.Metadata),
+			Subscription: l.Subscription, Attempt: l.Failures, MaxAttempts: l.Failures,
 		}
 		lineage := engine.LineageOf(l.Metadata)
 		letter.Event.CorrelationID, letter.Event.ParentID = lineage.CorrelationID, lineage.ParentID

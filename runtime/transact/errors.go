@@ -5,7 +5,8 @@ package transact
 import "errors"
 
 // ErrInTx is returned by what writes to the bus on the goroutine of a function of runtime.Transact,
-// other than through its Tx: it would wait for itself. Nothing was written.
+// other than through its Tx: it would wait for itself. The bus notices when a tenth of the function's limit has passed,
+// or two. Nothing was written.
 var ErrInTx = errors.New("this function runs within a transaction of the bus, which what it calls would wait for: write and publish with its Tx")
 
 // ErrTxOver is returned by a runtime.Tx whose function has returned, or has taken too long.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/ask"
-	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
 // Answer is [runtime.SubscribeAnswer]. handler is a [runtime.AnswerHandler] for payloads of t, and call calls it
@@ -17,7 +16,7 @@ import (
 func Answer(bus *runtime.Bus, t runtime.Definition, name string, handler any, call func(ctx context.Context, handler, event any) (any, error), opts []runtime.SubscribeOption) (*runtime.Subscription, error) {
 	events := eventsFor("Answer", handler, 2)
 	events.mustBe("Answer", t, handler)
-	return inner.Answer(bus, t, name, reflect.ValueOf(handler).IsNil(), reflect.TypeOf(handler).Out(0), func(ctx context.Context, h inside.Head, payload any) (answer any, err error) {
+	return inner.Answer(bus, t, name, reflect.ValueOf(handler).IsNil(), reflect.TypeOf(handler).Out(0), func(ctx context.Context, h runtime.Head, payload any) (answer any, err error) {
 		err = events.with(h, reflect.ValueOf(payload).Elem(), func(event any) (err error) {
 			answer, err = call(ctx, handler, event)
 			return err

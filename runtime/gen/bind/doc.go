@@ -16,6 +16,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/ask"
+	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
@@ -23,11 +24,11 @@ import (
 var inner = inside.Runtime.(interface {
 	Define(pointer any, spec runtime.Spec[runtime.Payload], partition, dedupe func(payload any) string, limits map[string]func(payload any) string) *runtime.EventType[runtime.Payload]
 	PayloadOf(t runtime.Definition) reflect.Type
-	Take(t runtime.Definition) (payload any, single reflect.Type)
+	Take(t runtime.Definition) (payload any, of deep.Assigner)
 	Publish(ctx context.Context, to runtime.Publisher, t runtime.Definition, payload any, opts []runtime.PublishOption) (*runtime.Receipt, error)
-	Subscribe(bus *runtime.Bus, t runtime.Definition, name string, none bool, handler func(ctx context.Context, h inside.Head, payload any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error)
-	SubscribeNamespace(bus *runtime.Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h inside.Head, payload any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error)
-	Answer(bus *runtime.Bus, t runtime.Definition, name string, none bool, answers reflect.Type, handler func(ctx context.Context, h inside.Head, payload any) (any, error), opts []runtime.SubscribeOption) (*runtime.Subscription, error)
+	Subscribe(bus *runtime.Bus, t runtime.Definition, name string, none bool, handler func(ctx context.Context, h runtime.Head, payload any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error)
+	SubscribeNamespace(bus *runtime.Bus, pattern, name string, none bool, takes reflect.Type, handler func(ctx context.Context, h runtime.Head, payload any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error)
+	Answer(bus *runtime.Bus, t runtime.Definition, name string, none bool, answers reflect.Type, handler func(ctx context.Context, h runtime.Head, payload any) (any, error), opts []runtime.SubscribeOption) (*runtime.Subscription, error)
 	Request(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payload any, wants reflect.Type, opts []runtime.PublishOption) (answer any, err error)
 	Collect(ctx context.Context, bus *runtime.Bus, t runtime.Definition, payload any, wants reflect.Type, opts []runtime.CollectOption) ([]ask.Answer[any], error)
 })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/busgen/busgen/runtime"
 )
@@ -17,33 +16,13 @@ func Publish(ctx context.Context, to runtime.Publisher, t runtime.Definition, pa
 	return inner.Publish(ctx, to, t, copied("Publish", t, payload), opts)
 }
 
-// copied returns a payload from the runtime with what payload points to.
-//
-// A payload may be on the stack of who has called a function here, because the compiler can tell that none of them keeps
-// its pointer. Of [reflect.Value.Set] it could not tell that. What the payload refers to, such as the bytes of its
-// strings, is kept, so it must not be on a stack; [reflect.Copy] does not say that to the compiler, and keeps does.
+// copied returns a payload from the runtime with what payload points to, which may be on the stack of who has called a
+// function here: see [deep.Assigner].
 func copied(function string, t runtime.Definition, payload any) any {
 	if got, want := reflect.TypeOf(payload), reflect.PointerTo(inner.PayloadOf(t)); got != want {
 		panic(fmt.Sprintf("bind.%s(%s): the payload is a %v, not a %v", function, t.Name(), got, want))
 	}
-	p, single := inner.Take(t)
-	keeps(payload)
-	reflect.Copy(reflect.NewAt(single, pointerIn(p)).Elem(), reflect.NewAt(single, pointerIn(payload)).Elem())
+	p, of := inner.Take(t)
+	of.Assign(p, payload)
 	return p
 }
-
-// keeps says to the compiler that what a payload refers to is kept, but not a pointer to the payload: for what it can
-// tell, a reference in the payload goes to a global variable. That never happens.
-func keeps(payload any) {
-	if keepsNothing.kept {
-		keepsNothing.reference = *(*unsafe.Pointer)(pointerIn(payload))
-	}
-}
-
-var keepsNothing struct {
-	kept      bool // false
-	reference unsafe.Pointer
-}
-
-// pointerIn returns the pointer that an interface holds.
-func pointerIn(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }

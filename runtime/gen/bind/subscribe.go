@@ -6,10 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/internal/inside"
 )
 
 // Subscribe is [runtime.Subscribe]. handler is a [runtime.Handler] for payloads of t, and call calls it with an
@@ -19,7 +17,7 @@ import (
 func Subscribe(bus *runtime.Bus, t runtime.Definition, name string, handler any, call func(ctx context.Context, handler, event any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error) {
 	events := eventsFor("Subscribe", handler, 1)
 	events.mustBe("Subscribe", t, handler)
-	return inner.Subscribe(bus, t, name, reflect.ValueOf(handler).IsNil(), func(ctx context.Context, h inside.Head, payload any) error {
+	return inner.Subscribe(bus, t, name, reflect.ValueOf(handler).IsNil(), func(ctx context.Context, h runtime.Head, payload any) error {
 		return events.with(h, reflect.ValueOf(payload).Elem(), func(event any) error { return call(ctx, handler, event) })
 	}, opts)
 }
@@ -29,30 +27,30 @@ func Subscribe(bus *runtime.Bus, t runtime.Definition, name string, handler any,
 //go:noinline
 func SubscribeNamespace(bus *runtime.Bus, pattern, name string, handler any, call func(ctx context.Context, handler, event any) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error) {
 	events := eventsFor("SubscribeNamespace", handler, 1)
-	return inner.SubscribeNamespace(bus, pattern, name, reflect.ValueOf(handler).IsNil(), events.payload.Type, func(ctx context.Context, h inside.Head, payload any) error {
+	return inner.SubscribeNamespace(bus, pattern, name, reflect.ValueOf(handler).IsNil(), events.payload, func(ctx context.Context, h runtime.Head, payload any) error {
 		return events.with(h, reflect.ValueOf(payload), func(event any) error { return call(ctx, handler, event) })
 	}, opts)
 }
 
 // events makes events of a type that only the caller of a function here knows.
 type events struct {
-	of      reflect.Type        // Event[T]
-	payload reflect.StructField // its payload
-	free    sync.Pool           // of pointers to events, which are zero
+	of      reflect.Type // Event[T]
+	payload reflect.Type // T
+	free    sync.Pool    // of pointers to events, which are zero
 }
 
 // eventsFor returns the events that a handler takes, which has so many results: 1 for a [runtime.Handler], 2 for a
 // [runtime.AnswerHandler].
 func eventsFor(function string, handler any, results int) *events {
 	if of := reflect.TypeOf(handler); of != nil && of.Kind() == reflect.Func && of.NumIn() == 2 && of.NumOut() == results && isMade(of.In(1), reflect.TypeFor[runtime.Event[any]]()) {
-		return &events{of: of.In(1), payload: of.In(1).Field(of.In(1).NumField() - 1)}
+		return &events{of: of.In(1), payload: of.In(1).Field(1).Type}
 	}
 	panic(fmt.Sprintf("bind.%s: a %T is no handler", function, handler))
 }
 
 // mustBe panics if the events have not the payload of an event type.
 func (e *events) mustBe(function string, t runtime.Definition, handler any) {
-	if of := inner.PayloadOf(t); e.payload.Type != of {
+	if of := inner.PayloadOf(t); e.payload != of {
 		panic(fmt.Sprintf("bind.%s(%s): a %T does not take a %v", function, t.Name(), handler, of))
 	}
 }
@@ -65,16 +63,16 @@ func isMade(t, other reflect.Type) bool {
 }
 
 // with calls call with a pointer to an event that has a head and a payload.
-func (e *events) with(h inside.Head, payload reflect.Value, call func(event any) error) error {
+func (e *events) with(h runtime.Head, payload reflect.Value, call func(event any) error) error {
 	event := e.free.Get()
 	if event == nil {
 		event = reflect.New(e.of).Interface()
 	}
-	at := reflect.ValueOf(event).UnsafePointer()
-	*(*inside.Head)(at) = h
-	reflect.NewAt(e.payload.Type, unsafe.Add(at, e.payload.Offset)).Elem().Set(payload)
+	of := reflect.ValueOf(event).Elem()
+	*of.Field(0).Addr().Interface().(*runtime.Head) = h
+	of.Field(1).Set(payload)
 	err := call(event)
-	reflect.ValueOf(event).Elem().SetZero() // not if it panics
+	of.SetZero() // not if it panics
 	e.free.Put(event)
 	return err
 }

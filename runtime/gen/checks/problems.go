@@ -16,7 +16,7 @@ type ValidationError struct {
 	Problems []Problem
 }
 
-// Problem is one problem of a payload. Programs use its other name, runtime.Problem.
+// Problem is one problem of a payload. A Validate method that a person writes may make one.
 type Problem struct {
 	Path    string // lines[2].price.currency; empty for the value as a whole
 	Message string // a phrase in English that follows the path

@@ -157,7 +157,7 @@ func (env *Env) TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting(t *tes
 		mail := runtime.Define(spec)
 		c.Fixture = env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(freeJob, mail), runtime.WithLimit(declare.Limit{Name: "mail", AtOnce: 1}))
 		_, err := runtime.SubscribePattern(c.Bus, "*", "all", func(ctx context.Context, e runtime.Event[runtime.Raw]) error {
-			job := runtime.Event[Job]{Type: e.Type, PublishedAt: e.PublishedAt}
+			job := runtime.Event[Job]{Head: e.Head}
 			Must(t, json.Unmarshal(e.Payload, &job.Payload))
 			return c.handle(ctx, job)
 		}, runtime.WithConcurrency(8))

@@ -212,7 +212,7 @@ func (env *Env) TestAMiddlewareCallsTheHandlerOnceAnAttemptWithWhatItWasGiven(t 
 			return next(context.Background(), e)
 		}, "with a context that does not come from the one that it was given", 0},
 		"an event of its own": {func(ctx context.Context, e runtime.Event[any], next runtime.Next) error {
-			return next(ctx, runtime.Event[any]{ID: e.ID, Payload: e.Payload})
+			return next(ctx, runtime.Event[any]{Head: runtime.Head{ID: e.ID}, Payload: e.Payload})
 		}, "with an event of another attempt", 0},
 		"the event before": {func(ctx context.Context, e runtime.Event[any], next runtime.Next) error {
 			return next(ctx, before)

@@ -268,7 +268,7 @@ func (env *Env) TestWhatASchedulePublishesHasItsNameAndTimeAlone(t *testing.T) {
 		})
 		Must(t, err)
 		_, err = runtime.SubscribeDead(f.Bus, reports, "letters", func(_ context.Context, e runtime.Event[runtime.DeadLetter[ReportRequested]]) error {
-			letter.Add(runtime.Event[runtime.Raw]{Schedule: e.Schedule, ParentID: e.ParentID, Metadata: e.Metadata})
+			letter.Add(runtime.Event[runtime.Raw]{Head: e.Head})
 			return nil
 		})
 		Must(t, err)

@@ -19,7 +19,7 @@ type Transactor interface {
 	// of somebody else's part of it.
 	//
 	// The error is the one that Run has returned; a *[event.TxTimeoutError] if Run took longer than
-	// t.Limit, once Run has returned; [ErrInTx] if the caller is itself inside a Run of this
+	// t.Limit, once Run has returned; [ErrInTx], within the limit of that, if the caller is itself inside a Run of this
 	// log; that of ctx if it ends before the transaction begins, after which it no longer
 	// matters; or a *[event.StorageError]. If Run panics or ends its goroutine, nothing of it is
 	// stored, and the panic goes on.

@@ -25,11 +25,11 @@ import (
 // has no connections, nobody comes by.
 type gate struct {
 	path   string
-	used   atomic.Bool   // the program has had a connection
-	line   chan struct{} // holds a token: the connection that has it is next
-	pass   chan struct{} // holds a token: whoever has it writes
-	holder atomic.Uint64 // the goroutine of the program that has begun to write; 0 for none
-	inside atomic.Uint64 // the goroutine of the program that runs within the writer's transaction; 0 for none
+	used   atomic.Bool         // the program has had a connection
+	line   chan struct{}       // holds a token: the connection that has it is next
+	pass   chan struct{}       // holds a token: whoever has it writes
+	holder atomic.Uint64       // the goroutine of the program that has begun to write; 0 for none
+	inside atomic.Pointer[run] // the function of the program that runs within the writer's transaction; nil for none
 	by     writing
 
 	entered bool // the writer has pass; under its turn
@@ -191,13 +191,9 @@ func (g *gate) ended() {
 	}
 }
 
-// within tells whether the goroutine that calls is within a transaction that the writer would
+// within tells whether the goroutine that calls has begun a transaction that the writer would
 // wait for.
 func (g *gate) within() error {
-	if part := g.inside.Load(); part != 0 && part == goroutine.Identity() {
-		return engine.ErrInTx
-	}
-	// It may have ended, unlike that of a part.
 	if holder := g.holder.Load(); holder != 0 && holder == goroutine.Number() {
 		return errInOwn
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -155,7 +154,7 @@ func (p *programs) Lock(ctx context.Context) error {
 	if why := p.stopped.Load(); why != nil {
 		return why
 	}
-	if part := p.gate.inside.Load(); part != 0 && part == goroutine.Identity() {
+	if turn := p.gate.inside.Load(); turn != nil && turn.isAround(functionsAround()) {
 		return engine.ErrInTx
 	}
 	err := p.gate.enter(ctx, p.ending)

@@ -116,7 +116,7 @@ func (r *relay) give(p *part) error {
 	}
 	turn.session.Patience = p.Limit
 	turn.session.Before = r.writeHeld
-	r.gate.inside.Store(p.goroutine)
+	r.gate.inside.Store(turn)
 	r.now.Store(turn)
 	p.turn <- turn
 	return nil
@@ -161,6 +161,9 @@ func (r *relay) watch() error {
 				}
 				return err
 			case <-timer.C:
+				if turn == r.now.Load() {
+					r.writer.recheck(turn)
+				}
 			}
 		}
 		if turn == r.now.Load() {
@@ -180,7 +183,7 @@ func (p *part) overran() error {
 // finish ends a part within the transaction at hand. The error is that of the transaction as a whole.
 func (r *relay) finish(turn *run, err error) error {
 	p := turn.part
-	r.gate.inside.Store(0)
+	r.gate.inside.Store(nil)
 	broken := turn.session.End(engine.ErrTxOver)
 	if err == nil && turn.session.Interrupted() {
 		err = p.overran() // what it has left behind on another goroutine

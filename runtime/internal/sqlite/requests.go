@@ -22,6 +22,8 @@ type request struct {
 	refused    error // for itself only: an idempotency key in conflict
 	generation int64 // of the log that has numbered the types of its events
 	pending    bool  // in the queue or about to be begun, and may still be withdrawn
+	beside     *run  // for whose function it has waited long
+	outside    bool  // its caller is in no function of the program that others wait for
 }
 
 // synced reports whether r has to be on disk before the answer.
@@ -95,6 +97,16 @@ func (w *writer) enqueue(ctx context.Context, r *request) error {
 
 // await waits for the outcome of a request, or withdraws it.
 func (w *writer) await(ctx context.Context, r *request) error {
+	err := w.outcome(ctx, r)
+	for err == errRecheck {
+		if err = w.requeue(ctx, r); err == nil {
+			err = w.outcome(ctx, r)
+		}
+	}
+	return err
+}
+
+func (w *writer) outcome(ctx context.Context, r *request) error {
 	if ctx.Done() == nil {
 		return <-r.result
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
-	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -32,10 +31,9 @@ import (
 // that was in the way may be gone now.
 type part struct {
 	engine.Transaction
-	turn      chan *run // the connection is the function's, until it ends its run
-	goroutine uint64    // of who waits
-	refused   error     // by itself: nothing of it is stored
-	final     bool      // it is refused whatever becomes of the others
+	turn    chan *run // the connection is the function's, until it ends its run
+	refused error     // by itself: nothing of it is stored
+	final   bool      // it is refused whatever becomes of the others
 }
 
 // groupTime is how long the parts of one transaction run, together. What is left comes with
@@ -78,7 +76,7 @@ func (r *relay) Transact(ctx context.Context, t engine.Transaction) error {
 	if own.turn == nil {
 		own.turn = make(chan *run, 1) // nobody waits for this caller
 	}
-	own.part = &part{Transaction: t, turn: own.turn, goroutine: goroutine.Identity()}
+	own.part = &part{Transaction: t, turn: own.turn}
 	err := r.writer.enqueue(ctx, own)
 	if err == nil {
 		err = r.await(ctx, own)
@@ -100,7 +98,12 @@ func (r *relay) await(ctx context.Context, own *request) error {
 		case turn := <-own.part.turn:
 			r.call(ctx, own, turn)
 		case err := <-own.result:
-			return err
+			if err != errRecheck {
+				return err
+			}
+			if err := r.writer.requeue(ctx, own); err != nil {
+				return err
+			}
 		case <-done:
 			if r.writer.withdraw(own) {
 				return ctx.Err()

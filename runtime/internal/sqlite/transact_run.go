@@ -15,10 +15,11 @@ import (
 // run is one call of the function of a part.
 type run struct {
 	*relay
-	part    *part
-	session *sqlapi.Session
-	working atomic.Bool // the function runs, and its time is not up; whoever ends that concludes the run
-	failed  error       // what was appended could not be
+	part      *part
+	session   *sqlapi.Session
+	working   atomic.Bool // the function runs, and its time is not up; whoever ends that concludes the run
+	goroutine uint64      // that the function runs on; 0 if it was alone, see [running]
+	failed    error       // what was appended could not be
 
 	before       int // how many events the transaction had when this began
 	heldBefore   int // and how many of them were yet to be written
@@ -45,10 +46,14 @@ func (t *run) database() (*sql.Tx, error) {
 }
 
 // begin says that the function is called.
-func (t *run) begin() { t.working.Store(true) }
+func (t *run) begin() {
+	t.begins()
+	t.working.Store(true)
+}
 
 // end says that the function has ended. If its time was up before, that comes too late.
 func (t *run) end(err error) {
+	t.ends()
 	t.close()
 	if t.working.CompareAndSwap(true, false) {
 		t.relay.conclude(t, err)

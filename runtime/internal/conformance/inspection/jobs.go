@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/inspect"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -25,7 +26,7 @@ type job struct {
 
 func (j job) Validate() error {
 	if j.Number < 0 {
-		return &runtime.ValidationError{Problems: []runtime.Problem{{Path: "number", Message: "is negative"}}}
+		return &runtime.ValidationError{Problems: []checks.Problem{{Path: "number", Message: "is negative"}}}
 	}
 	return nil
 }
