@@ -41,8 +41,6 @@ var brokenRules = []brokenRule{
 		"	if at < 0 {\n		return \"\"", "	if at < 0 || i.Lane == \"\" {\n		return \"\""},
 	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/lanes.go", // what was freed overtakes an earlier one
 		"1)]; i.Key == \"\" {", "1)]; true {"},
-	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/lanes.go", // a turn is lost in another lane
-		"if i.Lane != \"\" && i.Lane != v.Lane {", "if false {"},
 	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/site.go", // what waits behind stays in memory
 		"	if v.Lane != \"\" {\n		lanes", "	if false {\n		lanes"},
 	{"TestAnEventThatDoesNotFailIsSlowToo", "runtime/internal/dispatch/deadlines.go",
