@@ -1,6 +1,7 @@
 package event
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,6 +44,22 @@ type Lane struct {
 	Since        time.Time `json:"since"`           // when the first of them was published; UTC
 }
 
+// HeldBy returns those of the handlers that have a place in the limit for the key, which the deliveries wait for.
+func (l Lane) HeldBy(running []Running) (holders []Running) {
+	for _, r := range running {
+		if l.Kind == LaneLimit && slices.Contains(r.Limits, Place{l.Limit, l.Key}) {
+			holders = append(holders, r)
+		}
+	}
+	return holders
+}
+
+// Place is a place in a limit.
+type Place struct {
+	Limit string `json:"limit"`         // its name
+	Key   string `json:"key,omitempty"` // empty for a limit without keys; of a very long one the beginning
+}
+
 // Running is a handler that has been running for more than a second.
 type Running struct {
 	Subscription string    `json:"subscription"`    // in a group the member
@@ -57,4 +74,6 @@ type Running struct {
 	// failed, its delivery is retried or dead, and another worker has replaced its
 	// worker.
 	Abandoned bool `json:"abandoned"`
+	// Limits are those in which it has a place at the moment. One that waits for another event has lent its places.
+	Limits []Place `json:"limits,omitempty"`
 }

@@ -20,11 +20,15 @@ its field or for all, or their partition key, whose deliveries are handled one
 after the other. They wait in the file, and hold up nothing else. There are up
 to 20 lines, that with the most deliveries first. WAITING counts the deliveries
 that are parked, up to 100,000 in all; the few that the process has in memory
-are not among them. LONGEST is when the first of them was published. "busgen
-running" shows the handlers that have been at work for long.
+are not among them. LONGEST is when the first of them was published. HELD BY is
+who has the places of the limit: handlers that have been at work for more than a
+second, each with its subscription, its event and since when, as in "busgen
+running". A limit in which such handlers have places has a line even if nothing
+is parked for it. Not shown are handlers that are quick, and events that hold a
+place between two attempts.
 
 With --json: one line for each, with subscription, kind (limit, key, breaker or
-pause), limit, key, waiting, since.
+pause), limit, key, waiting, since, held_by (as "busgen running").
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen limits shop.db
@@ -34,21 +38,69 @@ Exit status: 0 done, 2 trouble.`,
 
 func listLimits(c *call) (string, error) {
 	lanes, err := c.file.Lanes(c.context())
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
+	}
+	running, err := c.file.Running(c.context())
+	if err != nil {
+		return "", err
+	}
+	lines := heldLanes(lanes, running)
+	switch {
 	case c.json:
-		return cli.Lines(lanes)
-	case len(lanes) == 0:
+		return cli.Lines(lines)
+	case len(lines) == 0:
 		return "No delivery is parked for a limit or a key.\n", nil
 	}
 	table := &terminal.Table{Columns: []terminal.Column{
-		{Title: "SUBSCRIPTION"}, {Title: "WAITS FOR"}, {Title: "KEY"}, {Title: "WAITING", Right: true}, {Title: "LONGEST"},
+		{Title: "SUBSCRIPTION"}, {Title: "WAITS FOR"}, {Title: "KEY"}, {Title: "WAITING", Right: true}, {Title: "LONGEST"}, {Title: "HELD BY"},
 	}}
-	for _, l := range lanes {
-		table.Row(l.Subscription, laneKind(l), l.Key, terminal.Number(l.Waiting), c.ago(l.Since))
+	for _, l := range lines {
+		longest := ""
+		if l.Waiting > 0 {
+			longest = c.ago(l.Since)
+		}
+		table.Row(l.Subscription, laneKind(l.Lane), l.Key, terminal.Number(l.Waiting), longest, c.holders(l.HeldBy))
 	}
 	return table.Render(c.screen), nil
+}
+
+// heldLane is a lane with the handlers that have places in its limit.
+type heldLane struct {
+	event.Lane
+	HeldBy []event.Running `json:"held_by"`
+}
+
+// heldLanes returns lanes with their holders, and behind them the limits that are held and for which nothing is parked.
+func heldLanes(lanes []event.Lane, running []event.Running) (all []heldLane) {
+	parked := map[event.Place]bool{}
+	for _, l := range lanes {
+		parked[event.Place{Limit: l.Limit, Key: l.Key}] = true
+		all = append(all, heldLane{l, append([]event.Running{}, l.HeldBy(running)...)})
+	}
+	for _, r := range running {
+		for _, p := range r.Limits {
+			if !parked[p] {
+				parked[p] = true
+				l := event.Lane{Subscription: r.Subscription, Kind: event.LaneLimit, Limit: p.Limit, Key: p.Key}
+				all = append(all, heldLane{l, l.HeldBy(running)})
+			}
+		}
+	}
+	return all
+}
+
+// holders names those who hold places of a limit.
+func (c *call) holders(all []event.Running) string {
+	if len(all) == 0 {
+		return ""
+	}
+	first := all[0]
+	text := first.Subscription + " " + cli.ShortID(first.Event) + " " + c.ago(first.Started)
+	if more := len(all) - 1; more > 0 {
+		text += " and " + terminal.Number(more) + " more"
+	}
+	return text
 }
 
 // laneKind says what the deliveries of a lane wait for.

@@ -25,7 +25,8 @@ its delivery is retried or dead, and another worker has taken its place. It is
 listed until it returns, because it costs a goroutine and may still do things.
 
 With --json: one line for each, with subscription, group, worker (from 0),
-event, type, attempt, started, deadline, abandoned (left behind).
+event, type, attempt, started, deadline, abandoned (left behind), limits (in
+which it has a place, each with its key).
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen running shop.db

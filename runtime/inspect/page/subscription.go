@@ -18,7 +18,7 @@ type subscriptionData struct {
 	Known    bool // the page has a catalogue
 	Why      []standing.Reason
 	Breakers []breakerRow
-	Lanes    []event.Lane
+	Lanes    []laneRow
 	Working  []event.Running
 	Problems []problem
 	More     int    // causes that are not shown
@@ -63,11 +63,7 @@ func fillSubscription(q *request) (any, error) {
 			data.Breakers = append(data.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
 		}
 	}
-	for _, l := range status.Lanes {
-		if l.Subscription == name {
-			data.Lanes = append(data.Lanes, l)
-		}
-	}
+	data.Lanes = laneRows(status, name)
 	for _, r := range status.Running {
 		if cmp.Or(r.Group, r.Subscription) == name {
 			data.Working = append(data.Working, r)

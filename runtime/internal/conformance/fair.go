@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -175,60 +174,4 @@ func (env *Env) TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting(t *tes
 		c.Idle()
 		c.ordered(1000)
 	})
-}
-
-// Whatever waits for what, each job is handled once, in the order of its key, and nothing is stuck.
-func (env *Env) TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys(t *testing.T) {
-	for _, seed := range []uint64{0, 46, 59} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				random := rand.New(rand.NewPCG(seed, 44))
-				limits := []runtime.Option{
-					runtime.WithLimit(declare.Limit{Name: "customer", AtOnce: 1 + random.IntN(2)}),
-					runtime.WithLimit(declare.Limit{Name: "all", AtOnce: 3}),
-					runtime.WithLimit(declare.Limit{Name: "pace", Rate: 20, Per: 100 * time.Millisecond}),
-				}
-				opts := []runtime.SubscribeOption{runtime.WithConcurrency(1 + random.IntN(8)), limitedBy([][]string{
-					{"customer by customer"}, {"all", "customer by customer"}, {"pace by customer"}, {"pace by customer", "all"},
-				}[random.IntN(4)]...)}
-				if random.IntN(3) == 0 {
-					opts = append(opts, runtime.WithStrictOrder())
-				}
-				c := &crowd{took: map[string]bool{}}
-				var mu sync.Mutex
-				handled, last, n := map[int]int{}, map[string]int{}, 2500
-				begin := func(target string) {
-					c.Fixture = env.ReopenWith(t, target, jobCatalogue, limits...)
-					_, err := runtime.Subscribe(c.Bus, keyedJob, "work", func(ctx context.Context, e runtime.Event[Job]) error {
-						mu.Lock()
-						who, number := e.Payload.Customer, e.Payload.Number
-						if handled[number]++; number < last[who] && handled[number] == 1 {
-							t.Errorf("%d of %s came after %d", number, who, last[who])
-						}
-						last[who] = max(last[who], number)
-						mu.Unlock()
-						time.Sleep(time.Duration(1+number%7) * time.Millisecond)
-						return nil
-					}, opts...)
-					Must(t, err)
-					c.MustStart()
-				}
-				begin(env.Target(t))
-				skew := rand.NewZipf(random, 1.3, 4, 60)
-				c.publish(keyedJob, n, func(int) string { return fmt.Sprint("c", skew.Uint64()) })
-				time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
-				begin(c.Killed())
-				c.Idle()
-				mu.Lock()
-				defer mu.Unlock()
-				twice := 0
-				for _, times := range handled {
-					twice += times - 1
-				}
-				if len(handled) != n || twice > 8 {
-					t.Errorf("%d of %d were handled, %d of them twice", len(handled), n, twice)
-				}
-			})
-		})
-	}
 }

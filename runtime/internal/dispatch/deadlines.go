@@ -314,6 +314,7 @@ func (d *deadlines) appendRunning(all []event.Running, now time.Time, long time.
 		all = append(all, event.Running{
 			Subscription: a.handler.Name, Group: group, Worker: worker, Event: a.ID, Type: a.Type, Attempt: a.Number,
 			Started: a.started, Deadline: a.deadline(), Abandoned: worker < len(left) && left[worker],
+			Limits: a.Limits().Places(),
 		})
 	}
 	for _, slot := range d.running {

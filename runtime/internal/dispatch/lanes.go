@@ -96,9 +96,16 @@ func (l lanes) append(all []string, i *queue.Item) []string {
 	return all
 }
 
-// free lets the next deliveries have their turn in the lanes of one that is about to be settled, with that. Some are parked.
+// free lets the next deliveries have their turn in the lanes of one that is about to be settled, with that. One that was freed
+// and is parked in another lane gives its turn to the next one of its lane. Some are parked.
 func (l lanes) free(i *queue.Item, v *engine.Disposition) {
-	if v.Kind == engine.Release || v.Lane != "" {
+	switch {
+	case v.Kind == engine.Release:
+		return
+	case v.Lane != "":
+		if i.Lane != "" && i.Lane != v.Lane {
+			v.Frees = append(v.Frees, i.Lane)
+		}
 		return
 	}
 	var memory [4]string
@@ -123,7 +130,20 @@ func (l lanes) park(i queue.Item, lane string, due time.Time) {
 	if key := l.keyLane(i.Key); key != lane {
 		v.Key = key
 	}
+	l.free(&i, &v)
 	l.consumer.Settle(engine.Settled{Delivery: i.Delivery, Disposition: v}, nil)
+}
+
+// parkBehind parks what waits in memory for the partition key of a delivery that is about to be parked. Else that could come
+// back behind it.
+func (l lanes) parkBehind(i *queue.Item, v *engine.Disposition) {
+	key := l.keyLane(i.Key)
+	if key == "" || v.Lane != key && v.Key != key {
+		return
+	}
+	for _, one := range l.queue.TakeBehind(i.Key, func(one queue.Item) bool { return !comesAgain(&one) }) {
+		l.park(one, key, time.Time{})
+	}
 }
 
 // parking decides what is parked. It belongs to who has the turn.
@@ -234,7 +254,7 @@ func (p *parking) divert(items []queue.Item) []queue.Item {
 	if !p.consumer.Parked() {
 		return items
 	}
-	inOrder(items)
+	p.inOrder(items)
 	left := items[:0]
 	for _, i := range items {
 		if p.ahead(&i) {
@@ -255,15 +275,16 @@ func (p *parking) ahead(i *queue.Item) bool {
 }
 
 // inOrder puts those that come for the first time in the order of the log: one that was freed is due later than others which
-// were in memory when the last process ended.
-func inOrder(items []queue.Item) {
+// were in memory when the last process ended. In a strict order a retry that was freed is among them: what it holds up may
+// have been freed before it.
+func (p *parking) inOrder(items []queue.Item) {
 	if !slices.ContainsFunc(items, func(i queue.Item) bool { return i.Lane != "" }) {
 		return
 	}
 	var places []int
 	var first []queue.Item
 	for at, i := range items {
-		if !comesAgain(&i) {
+		if !comesAgain(&i) || p.cfg.Strict && i.Lane != "" && !i.Exempt {
 			places, first = append(places, at), append(first, i)
 		}
 	}

@@ -19,13 +19,16 @@ func TestWhatComesForTheFirstTimeIsInTheOrderOfTheLog(t *testing.T) {
 	}
 	freed := func(d *engine.Delivery) { d.Lane = "key a" }
 	failed := func(d *engine.Delivery) { d.Failures = 1 }
-	items := []queue.Item{item(7, nil), item(9, failed), item(3, freed), item(1, failed), item(5, freed)}
-	inOrder(items)
-	var got []int64
-	for _, i := range items {
-		got = append(got, i.Seq)
-	}
-	if want := []int64{3, 9, 5, 1, 7}; !slices.Equal(got, want) {
-		t.Errorf("the order is %v, want %v: what failed keeps its place", got, want)
+	retried := func(d *engine.Delivery) { d.Lane, d.Failures = "breaker a", 1 }
+	for strict, want := range map[bool][]int64{false: {3, 9, 5, 1, 7, 2}, true: {2, 9, 3, 1, 5, 7}} {
+		items := []queue.Item{item(7, nil), item(9, failed), item(3, freed), item(1, failed), item(5, freed), item(2, retried)}
+		(&parking{lanes: lanes{&core{cfg: Config{Strict: strict}}}}).inOrder(items)
+		var got []int64
+		for _, i := range items {
+			got = append(got, i.Seq)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in a strict order (%v) it is %v, want %v: what failed keeps its place", strict, got, want)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (s *settler) settle(i *queue.Item, v *engine.Disposition) {
 func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
-			v.Kind, v.Reason, v.Cancelled = engine.Discard, reason, true
+			v.Kind, v.Reason, v.Cancelled, v.Lane, v.Key = engine.Discard, reason, true, "", ""
 		}
 	}
 	if s.cfg.Limits != nil {
@@ -108,6 +108,9 @@ func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 	}
 	if s.consumer.Parked() {
 		lanes{s.core}.free(i, v)
+	}
+	if v.Lane != "" {
+		lanes{s.core}.parkBehind(i, v)
 	}
 	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v) {
 		s.queue.Hold(i.Key, i.Seq, v.Due) // before it can come again

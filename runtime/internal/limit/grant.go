@@ -1,6 +1,11 @@
 package limit
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
 
 // Grant is what something has got, and holds until it is released.
 type Grant struct {
@@ -81,6 +86,22 @@ func (g *Grant) free() {
 	if freed {
 		g.set.kick()
 	}
+}
+
+// Places returns the limits in which something has a place at the moment. It may be called on nil.
+func (g *Grant) Places() (all []event.Place) {
+	if g == nil {
+		return nil
+	}
+	g.set.mu.Lock()
+	defer g.set.mu.Unlock()
+	for _, h := range g.held {
+		if h.place && !h.lent && h.limit.Name != "" {
+			named := engine.Named(engine.LaneOf(event.LaneLimit, h.limit.Name+" "+h.key))
+			all = append(all, event.Place{Limit: named.Limit, Key: named.Key})
+		}
+	}
+	return all
 }
 
 // Lend lets others have the places of g, until TakeBack or Force. It may be called again, for

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -69,8 +70,12 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 		return err
 	}
 	for _, r := range a.Attempts {
-		err := c.Exec(`INSERT INTO busgen_running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.Subscription, text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned)
+		var limits []byte
+		if r.Limits != nil {
+			limits, _ = json.Marshal(r.Limits)
+		}
+		err := c.Exec(`INSERT INTO busgen_running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned, limits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			r.Subscription, text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned, text(string(limits)))
 		if err != nil {
 			return err
 		}
@@ -180,12 +185,18 @@ func readActivity(c *database.Conn) (a engine.Activity, err error) {
 	if err != nil {
 		return a, err
 	}
-	err = c.Query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned FROM busgen_running ORDER BY started, subscription, worker",
+	err = c.Query("SELECT subscription, member_of, worker, event, type, attempt, started, deadline, abandoned, limits FROM busgen_running ORDER BY started, subscription, worker",
 		func(s *sqlite3.Stmt) error {
-			a.Attempts = append(a.Attempts, event.Running{
+			r := event.Running{
 				Subscription: s.ColumnText(0), Group: s.ColumnText(1), Worker: s.ColumnInt(2), Event: database.UUID(s, 3), Type: s.ColumnText(4),
 				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), Deadline: database.Time(s, 7), Abandoned: s.ColumnBool(8),
-			})
+			}
+			if limits := s.ColumnText(9); limits != "" {
+				if err := json.Unmarshal([]byte(limits), &r.Limits); err != nil {
+					return err
+				}
+			}
+			a.Attempts = append(a.Attempts, r)
 			return nil
 		})
 	if err != nil {

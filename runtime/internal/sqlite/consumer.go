@@ -67,6 +67,7 @@ type delivery struct {
 	engine.Delivery
 	settled bool
 	final   bool          // and it does not come again
+	parked  bool          // it is settled with a lane
 	row     string        // state of its row in the file; empty without one
 	started time.Time     // of the attempt; zero before it
 	place   *claims.Place // of the worker that has begun it
@@ -270,6 +271,7 @@ func (c *consumer) settle(d *engine.Delivery, disposition *engine.Disposition) {
 	}
 	own.settled = true
 	if disposition.Lane != "" {
+		own.parked = true
 		c.lanes.park(d.Seq, disposition)
 	}
 	cancelled := false

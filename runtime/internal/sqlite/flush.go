@@ -164,6 +164,11 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 			return err
 		}
 	}
+	if effects.Settled && d.Lane != "" { // it was cancelled: others do not wait for it any more
+		if d.Frees = append(d.Frees, d.Lane); d.Key != "" {
+			d.Frees = append(d.Frees, d.Key)
+		}
+	}
 	staged := d.staged
 	if effects.NoNotice {
 		staged = slices.DeleteFunc(slices.Clone(staged), func(e logged) bool { return e.IfWanted })

@@ -103,6 +103,12 @@ func (c *consumer) Behind(lanes []string, seq int64) (at int, err error) {
 	if !c.lanes.any.Load() {
 		return -1, nil
 	}
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	c.mu.Lock()
+	c.reading = true // what has ended may be read as if it waited: it stays in hand meanwhile
+	c.mu.Unlock()
+	defer c.endReading(never)
 	// What is not written now is found below, and what is written by then is in the file.
 	if at = c.lanes.first(lanes, seq); at >= 0 {
 		lanes = lanes[:at]
@@ -128,11 +134,13 @@ func (c *consumer) Behind(lanes []string, seq int64) (at int, err error) {
 	return at, fault.Wrap("read", c.ground.path, err)
 }
 
-// has tells whether this process has the delivery of an event in hand, or its end is not written yet.
+// has tells whether this process has the delivery of an event in hand, or its end is not written yet. It has not what it has
+// parked, although that stays among the rows for as long as others are read.
 func (c *consumer) has(seq int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rows[seq] != nil
+	own := c.rows[seq]
+	return own != nil && !own.parked
 }
 
 // Free implements [engine.Parker].

@@ -24,7 +24,7 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 8
+	schemaVersion = 9
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
@@ -57,6 +57,8 @@ var migrations = []string{
 	CREATE TABLE busgen_breaker_requests (
 		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
 	) WITHOUT ROWID`,
+	// Version 9: the limits in which running handlers have places.
+	"ALTER TABLE busgen_running ADD COLUMN limits TEXT",
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

@@ -315,7 +315,8 @@ CREATE TABLE busgen_running (
   attempt      INTEGER NOT NULL,
   started      INTEGER NOT NULL,
   deadline     INTEGER NOT NULL,
-  abandoned    INTEGER NOT NULL -- it was left behind
+  abandoned    INTEGER NOT NULL, -- it was left behind
+  limits       TEXT              -- JSON of the limits, with their keys, in which it has a place; NULL for none
 );
 
 -- Subscriptions with events to settle for which the process has no handler.

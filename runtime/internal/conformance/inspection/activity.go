@@ -1,6 +1,7 @@
 package inspection
 
 import (
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -95,7 +96,7 @@ func (env *Env) TestAnOpenBreakerIsSeenFromOutside(t *testing.T) {
 func (env *Env) TestWhatParkedDeliveriesWaitForIsSeenFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t, runtime.WithLimit(declare.Limit{Name: "odd", AtOnce: 1}))
-		f.Subscribe("printer", func(int, int) error { time.Sleep(time.Second); return nil },
+		f.Subscribe("printer", func(int, int) error { time.Sleep(4 * time.Second); return nil },
 			runtime.WithConcurrency(2), runtime.WithLimits(declare.LimitUse{Limit: "odd", By: "odd"}))
 		f.MustStart()
 		var orders []Order
@@ -119,6 +120,11 @@ func (env *Env) TestWhatParkedDeliveriesWaitForIsSeenFromOutside(t *testing.T) {
 		Must(t, err)
 		if s := status.Subscriptions[0]; len(status.Lanes) != 1 || s.Held != 0 || s.Waiting < 300 {
 			t.Errorf("the status has %+v, and %+v", status.Lanes, s)
+		}
+		running, err := f.File.Running(t.Context())
+		Must(t, err)
+		if held := lanes[0].HeldBy(running); len(held) != 1 || held[0].Subscription != "printer" || !held[0].Started.After(at) {
+			t.Errorf("the limit is held by %+v, and these are running: %+v", held, running)
 		}
 		last, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{Limit: 1})
 		Must(t, err)
@@ -165,12 +171,12 @@ func (env *Env) TestHandlersThatRunForLongAreSeenFromOutside(t *testing.T) {
 			t.Fatalf("two handlers are at work: %+v", got)
 		}
 		want.Worker = got[0].Worker
-		if got[0] != want {
+		if !reflect.DeepEqual(got[0], want) {
 			t.Errorf("got %+v, want %+v", got[0], want)
 		}
 		time.Sleep(10 * time.Second)
 		want.Abandoned = true
-		if got := f.Running(); len(got) != 1 || got[0] != want {
+		if got := f.Running(); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 			t.Errorf("left behind is %+v, want %+v", got, want)
 		}
 		status, err := f.File.Status(t.Context())

@@ -108,6 +108,25 @@ func (q *Queue) remove(out []Surplus, one Surplus) []Surplus {
 	return out
 }
 
+// TakeBehind takes out of the queue what waits for a partition key, and is so.
+func (q *Queue) TakeBehind(key string, is func(Item) bool) (out []Item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.keys[key]
+	if p == nil {
+		return nil
+	}
+	p.behind = slices.DeleteFunc(p.behind, func(i Item) bool {
+		if i.awaited || i.IsSuspect() || !is(i) {
+			return false
+		}
+		out = append(out, i)
+		return true
+	})
+	q.size -= len(out)
+	return out
+}
+
 // Load returns how many deliveries there are, and how many of them wait for others: in line, or for their partition key.
 func (q *Queue) Load() (all, waiting int) {
 	q.mu.Lock()

@@ -316,6 +316,9 @@ func (u *unit) freeAll(lanes []string, by *flight) {
 func (u *unit) endStored(f *flight, r *row) {
 	if f.how.Lane != "" { // the row may say otherwise
 		u.parking.remove(f.record.Seq, f.how.Lane, f.how.Key)
+		if r == nil || !r.State.Open() { // it was cancelled: others do not wait for it any more
+			u.freeAll([]string{f.how.Lane, f.how.Key}, nil)
+		}
 	}
 	by, early := u.parking.early[f.record.Seq]
 	delete(u.parking.early, f.record.Seq)
