@@ -81,7 +81,7 @@ func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 func TestVersionNamesWhatMattersInABugReport(t *testing.T) {
 	got := busgen(t, "version")
 	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "busgen ") ||
-		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 10, and code from contract 10 on\nfile format 8\n") {
+		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 10, and code from contract 10 on\nfile format 9\n") {
 		t.Errorf("%+v", got)
 	}
 	var fields map[string]any
