@@ -87,7 +87,7 @@ func TestVersionNamesWhatMattersInABugReport(t *testing.T) {
 	var fields map[string]any
 	asJSON := busgen(t, "version --json")
 	if err := json.Unmarshal([]byte(asJSON.Stdout), &fields); err != nil || fields["contract"] != 10.0 || fields["oldest_contract"] != 10.0 ||
-		fields["file_format"] != 8.0 || fields["version"] == "" || !strings.HasPrefix(fmt.Sprint(fields["go"]), "go1.") {
+		fields["file_format"] != 9.0 || fields["version"] == "" || !strings.HasPrefix(fmt.Sprint(fields["go"]), "go1.") {
 		t.Errorf("%+v: %v", asJSON, err)
 	}
 }

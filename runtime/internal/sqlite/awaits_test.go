@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
 // A parcelLog has a subscription to orders, whose deliveries wait for parcels by the id of their order.
@@ -296,6 +297,24 @@ func TestACancelledEventIsNotFound(t *testing.T) {
 	if later := g.publish("parcel.scanned", parcel(7)); g.first(of) != later {
 		t.Errorf("found the event at %d, want the one behind it at %d", g.first(of), later)
 	}
+}
+
+func TestAnEditedEventIsNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := openParcels(t, filepath.Join(t.TempDir(), "events.db"))
+		must(t, inspectFile(t, g.path).change(t.Context(), "edit", func(c *database.Conn) error {
+			_, err := appendFor(c, specialEvent{
+				id: uuid.New(), Key: typenames.Key{Name: "parcel.scanned", Version: 1}, payload: parcel(7), createdAt: time.Now(), subscription: 1, parent: uuid.New(),
+			})
+			return err
+		}))
+		later := g.publish("parcel.scanned", parcel(7))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := g.first(engine.Awaited{Type: "parcel.scanned", Key: "7"}); got != later {
+			t.Errorf("found the event at %d, want that at %d", got, later)
+		}
+	})
 }
 
 func TestEventsThatAreStoredGetTheirKeysWhenACatalogueNamesTheField(t *testing.T) {
