@@ -283,6 +283,9 @@ func (o *owner) takeOver(ctx context.Context, found *engine.Recovery) error {
 		found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")
 		return err
 	})
+	if err != nil {
+		o.awaits.drop()
+	}
 	o.owns.Store(err == nil)
 	o.lookout.watchOthers()
 	return err
