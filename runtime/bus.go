@@ -231,7 +231,7 @@ func declareAll(ctx context.Context, log engine.Log, catalogue *Catalogue) error
 	types := make([]engine.TypeSpec, len(catalogue.types))
 	var consumers []engine.ConsumerSpec
 	for i, t := range catalogue.types {
-		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases(), Schema: t.Schema()}
+		types[i] = engine.TypeSpec{Name: t.Name(), Version: t.Version(), Aliases: t.Aliases(), Schema: t.Schema(), AwaitBy: typeOf(t).spec.AwaitBy}
 		if t.Schema() != "" {
 			types[i].Fits = fits(t)
 		}

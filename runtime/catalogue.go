@@ -50,6 +50,11 @@ type Spec[T Payload] struct {
 	// Events of schedules, those of [Request] and [Collect], replays, redrives, imports and
 	// dead-letter notices have no key.
 	DedupeBy func(T) string
+	// AwaitBy is the field of the payload whose value is the key by which handlers wait for the
+	// event: its name in JSON, and then those that it had before. Its value is a text, a number, true or
+	// false; an empty text is no key, and texts that are UUIDs are compared as such. The file
+	// keeps the keys beside the events. Empty for none.
+	AwaitBy []string
 	// LimitKeys return the values by which limits are kept apart, by the path of the field
 	// ([declare.LimitUse].By). Like PartitionBy they run code of the payload only.
 	LimitKeys map[string]func(T) string
@@ -62,7 +67,7 @@ type Spec[T Payload] struct {
 	// Aliases are names that the type had before. What is stored under them is
 	// delivered as this type.
 	Aliases []string
-	// Shape is a digest of the payload, the partition key and the dedupe key, by which package
+	// Shape is a digest of the payload and the fields that are keys, by which package
 	// tuning tells whether a catalogue file is still that of the code.
 	Shape string
 	// Schema describes the payload, of this version and of those that can be read, as

@@ -53,6 +53,7 @@ func Define[T Payload](spec Spec[T]) *EventType[T] {
 	t := &eventType{spec: Spec[Payload]{
 		Name: spec.Name, Doc: spec.Doc, Settings: spec.Settings, Priority: spec.Priority, Version: spec.Version, Upcasts: spec.Upcasts,
 		Aliases: spec.Aliases, Shape: spec.Shape, Schema: spec.Schema, Subscriptions: spec.Subscriptions, Schedules: spec.Schedules, Headers: slices.Clone(spec.Headers),
+		AwaitBy: slices.Clone(spec.AwaitBy),
 	}}
 	t.partition, t.dedupe = keyed(spec.PartitionBy), keyed(spec.DedupeBy)
 	for path, key := range spec.LimitKeys {
@@ -115,6 +116,9 @@ func (t *eventType) define(pointer any) {
 		if problem := scheduleProblem(s); problem != "" {
 			panic(fmt.Sprintf("runtime.Define(%s): schedule %q: %s", t.spec.Name, s.Name, problem))
 		}
+	}
+	if slices.Contains(t.spec.AwaitBy, "") {
+		panic(fmt.Sprintf("runtime.Define(%s): AwaitBy has a name that is empty: give the names of one field in JSON", t.spec.Name))
 	}
 	named := map[string]bool{}
 	for _, h := range t.spec.Headers {

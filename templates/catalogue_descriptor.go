@@ -24,6 +24,7 @@ func descriptorName(e *catalog.Event) string { return e.GoName + "Type" }
 //		Priority:      new(runtime.Priority<…>),
 //		PartitionBy:   "<Field>",
 //		DedupeBy:      "<Field>",
+//		AwaitBy:       []string{"<field>"},
 //		LimitKeys:     <fields>,
 //		Version:       <n>,
 //		Upcasts:       <steps>,
@@ -49,6 +50,7 @@ func descriptor(e *catalog.Event) *jen.Statement {
 	fields = append(fields, priorityField(e.Own)...)
 	add(e.PartitionBy != nil, "PartitionBy", func() *jen.Statement { return jen.Lit(fieldPath(e.PartitionBy)) })
 	add(e.DedupeBy != nil, "DedupeBy", func() *jen.Statement { return jen.Lit(fieldPath(e.DedupeBy)) })
+	add(e.AwaitBy != nil, "AwaitBy", func() *jen.Statement { return awaitBy(e.AwaitBy) })
 	add(len(e.LimitKeys) > 0, "LimitKeys", func() *jen.Statement { return limitKeys(e) })
 	add(e.Version.V > 1, "Version", func() *jen.Statement { return version(e) })
 	add(len(e.History) > 0, "Upcasts", func() *jen.Statement { return upcasts(e) })
@@ -68,6 +70,15 @@ func fieldPath(path ...*catalog.Field) string {
 		names = append(names, f.GoName)
 	}
 	return strings.Join(names, ".")
+}
+
+// awaitBy emits
+//
+//	[]string{"<field>", "<former name>"}
+//
+// with the names in JSON.
+func awaitBy(f *catalog.Field) *jen.Statement {
+	return names(append([]catalog.Value[string]{f.Name}, f.Was...))
 }
 
 // declared emits

@@ -24,6 +24,7 @@ const (
 	runtimePath = modulePath + "/runtime"
 	askPath     = modulePath + "/runtime/ask"
 	bindPath    = modulePath + "/runtime/gen/bind"
+	stepPath    = modulePath + "/runtime/step"
 	declarePath = modulePath + "/runtime/declare"
 	retryPath   = modulePath + "/runtime/retry"
 	checksPath  = modulePath + "/runtime/gen/checks"
@@ -42,6 +43,9 @@ func inAsk(name string) *jen.Statement { return jen.Qual(askPath, name) }
 
 // inBind refers to a name of the bind package.
 func inBind(name string) *jen.Statement { return jen.Qual(bindPath, name) }
+
+// inStep refers to a name of the step package.
+func inStep(name string) *jen.Statement { return jen.Qual(stepPath, name) }
 
 // inDeclare refers to a name of the declare package.
 func inDeclare(name string) *jen.Statement { return jen.Qual(declarePath, name) }
@@ -87,7 +91,7 @@ func render(file *jen.File, header string, constructs []jen.Code) ([]byte, error
 	file.NoFormat = true // it is done below, when the imports are in groups
 	file.ImportNames(map[string]string{
 		runtimePath: "runtime", retryPath: "retry", breakerPath: "breaker", kitPath: "runtimetest", uuidPath: "uuid",
-		askPath: "ask", bindPath: "bind", declarePath: "declare", checksPath: "checks", deepPath: "deep", wirePath: "wire",
+		askPath: "ask", bindPath: "bind", stepPath: "step", declarePath: "declare", checksPath: "checks", deepPath: "deep", wirePath: "wire",
 	})
 	for i, construct := range constructs {
 		if i%constructsPerPiece == 0 {

@@ -22,6 +22,7 @@ func (c *comparison) event(old *catalog.Event) {
 	c.versions(old)
 	c.partition(old)
 	c.dedupe(old)
+	c.await(old)
 	c.expiry(old.Settings, c.current.Settings)
 }
 
@@ -205,6 +206,23 @@ func (c *comparison) dedupe(old *catalog.Event) {
 	}
 	c.report(draft{rule: dedupeChanged, direction: diag.Backward, at: at, was: old.DedupeBy.Name.Pos, subject: c.current.Name.V,
 		key: fmt.Sprintf("%s %s->%s", c.current.Name.V, before, orNothing(after)), message: fmt.Sprintf("the dedupe key of events %s is %s, and was %s", c.current.Name.V, orNothing(after), before)})
+}
+
+// await reports that handlers wait for the events of a type by another key, or cannot wait for them any more. A new key is
+// none that a handler waits for.
+func (c *comparison) await(old *catalog.Event) {
+	before, after := keyField(old.AwaitBy), keyField(c.current.AwaitBy)
+	if before == "" || before == after || after != "" && slices.Contains(keysOf(c.current.AwaitBy), before) {
+		return
+	}
+	at := c.current.Name.Pos
+	if c.current.AwaitBy != nil {
+		at = c.current.AwaitBy.Name.Pos
+	}
+	c.report(draft{rule: awaitChanged, direction: diag.Backward, at: at, was: old.AwaitBy.Name.Pos, subject: c.current.Name.V,
+		key:     fmt.Sprintf("%s %s->%s", c.current.Name.V, before, orNothing(after)),
+		message: fmt.Sprintf("events %s are awaited by %s, and were awaited by %s: flows that wait for it never wake", c.current.Name.V, orNothing(after), before),
+		hint:    "keep await_by until no delivery waits for the event; if the field was renamed, give it was: " + before})
 }
 
 // keyField returns the name of a field, or "" for none.

@@ -19,7 +19,7 @@ types:
   Level: { enum: { low: 1, high: 2 } }
   Way:   { one_of: { land: { fields: { miles: int32 } }, sea: { fields: {} } } }
 events:
-  a.b: { partition_by: n, dedupe_by: n, aliases: [a.z], expires_after: 1h, payload: { n: int64, o: "string?", total: Money, color: Color, level: Level, way: Way, all: "map[string]int64" }, subscriptions: { x: { aliases: [y] }, z: {}, g: {} } }
+  a.b: { partition_by: n, dedupe_by: n, await_by: n, aliases: [a.z], expires_after: 1h, payload: { n: int64, o: "string?", total: Money, color: Color, level: Level, way: Way, all: "map[string]int64" }, subscriptions: { x: { aliases: [y] }, z: {}, g: {} } }
   a.c: { version: 2, payload: { s: string, r: int64 }, history: { 1: { payload: { s: int32 } } } }
   a.d: {}
   a.e: {}
@@ -50,7 +50,7 @@ schedules:
 		return keys
 	}
 	want := []string{
-		"alias-moved a.f a.z", "alias-removed a.d x y", "constraint-tightened a.b 1 n min", "dedupe-changed a.b n->o", "enum-renumbered Level high 2->3", "enum-value-added Color blue", "enum-value-removed Color green",
+		"alias-moved a.f a.z", "alias-removed a.d x y", "await-changed a.b n->nothing", "constraint-tightened a.b 1 n min", "dedupe-changed a.b n->o", "enum-renumbered Level high 2->3", "enum-value-added Color blue", "enum-value-removed Color green",
 		"event-removed a.e", "expires-sooner a.b", "field-added a.b 1 extra", "field-required a.b 1 o", "history-dropped a.c 1", "history-edited a.c 2", "partition-changed a.b n->o",
 		"schedule-moved moved a.d->a.f", "schedule-removed a.d gone",
 		"subscription-moved x a.b->a.d", "subscription-regrouped a.b g g->two", "subscription-removed a.b z", "type-changed Money amount int64->string", "type-changed Money tags[] int64->bool",

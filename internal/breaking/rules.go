@@ -20,7 +20,7 @@ func Rules() []Rule {
 		versionRaised, versionLowered, historyDropped, historyEdited,
 		fieldAdded, fieldRemoved, fieldRenamed, fieldRequired, fieldOptional, wasRemoved, wasMoved, reservedRemoved,
 		typeChanged, customChanged, enumValueRemoved, enumValueAdded, enumRenumbered, variantRemoved, variantAdded, discriminatorChanged,
-		constraintTightened, defaultChanged, partitionChanged, dedupeChanged, expiresSooner,
+		constraintTightened, defaultChanged, partitionChanged, dedupeChanged, awaitChanged, expiresSooner,
 		subscriptionRemoved, subscriptionMoved, subscriptionNarrowed, subscriptionWidened, subscriptionRegrouped,
 		scheduleRemoved, scheduleMoved, cloudEventsChanged,
 		headerRequired, headerOptional, headerRemoved, headerChanged,

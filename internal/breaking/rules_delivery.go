@@ -32,6 +32,22 @@ events:
   payment.declined: { dedupe_by: order_id, payload: { order_id: uuid } }`,
 }
 
+var awaitChanged = Rule{
+	Rule: rules.AwaitChanged, Direction: diag.Backward,
+	Before: `
+events:
+  parcel.scanned: { await_by: order_id, payload: { order_id: uuid, parcel_id: uuid } }
+  parcel.lost: { payload: { order_id: uuid } }`,
+	Bad: `
+events:
+  parcel.scanned: { await_by: parcel_id, payload: { order_id: uuid, parcel_id: uuid } }
+  parcel.lost: { payload: { order_id: uuid } }`,
+	Good: `
+events:
+  parcel.scanned: { await_by: order, payload: { order: { type: uuid, was: order_id }, parcel_id: uuid } }
+  parcel.lost: { await_by: order_id, payload: { order_id: uuid } }`,
+}
+
 var expiresSooner = Rule{
 	Rule: rules.ExpiresSooner, Direction: diag.Backward,
 	Before: `

@@ -310,7 +310,10 @@ type Event struct {
 	PartitionBy *Field
 	// DedupeBy names the payload field whose value is the dedupe key of what is published;
 	// nil without one. It is a required field of a scalar kind.
-	DedupeBy  *Field
+	DedupeBy *Field
+	// AwaitBy names the payload field whose value is the key by which handlers wait for the event;
+	// nil without one. It is a required field of a scalar kind, and not sensitive.
+	AwaitBy   *Field
 	LimitKeys []*LimitKey // by which limits of it or of its subscriptions count, each once
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Shape returns a digest of what only a build can change: the fields of the payload, the types that they
-// consist of, the partition key and the dedupe key. The order of fields and their docs do not count.
+// consist of, and the fields that are keys. The order of fields and their docs do not count.
 func (e *Event) Shape() string {
 	lines := fieldLines("field ", e.Fields, map[*Type]bool{})
 	if e.PartitionBy != nil {
@@ -18,6 +18,9 @@ func (e *Event) Shape() string {
 	}
 	if e.DedupeBy != nil {
 		lines = append(lines, "dedupe "+e.DedupeBy.Name.V)
+	}
+	if e.AwaitBy != nil {
+		lines = append(lines, "await "+e.AwaitBy.Name.V)
 	}
 	if e.Version.V > 1 {
 		lines = append(lines, "version "+strconv.Itoa(e.Version.V))

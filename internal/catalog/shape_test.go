@@ -18,6 +18,7 @@ events:
   order.placed:
     partition_by: id
     dedupe_by: id
+    await_by: id
     payload: { id: uuid, total: Money, tree: Tree }
 `
 	shape := func(source string) string { return catalogtest.Parsed(t, source).Events[0].Shape() }
@@ -45,6 +46,7 @@ events:
 		"a value of an enum":         {"EUR, USD", "EUR, JPY"},
 		"a partition key":            {"    partition_by: id\n", ""},
 		"a dedupe key":               {"    dedupe_by: id\n", ""},
+		"an await key":               {"    await_by: id\n", ""},
 		"a constraint":               {"id: uuid", "id: { type: uuid }, more: { type: int, min: 1 }"},
 		"another constraint":         {"id: uuid", "id: { type: uuid }, more: { type: int, min: 2 }"},
 		"no constraint":              {"id: uuid", "id: { type: uuid }, more: { type: int }"},

@@ -196,6 +196,9 @@ func (v *viewer) event(e *Event) *Event {
 		if f == e.DedupeBy {
 			one.DedupeBy = one.Fields[i]
 		}
+		if f == e.AwaitBy {
+			one.AwaitBy = one.Fields[i]
+		}
 	}
 	if e.Result != nil {
 		result := *e.Result

@@ -220,6 +220,7 @@ func TestTextsAreNoNames(t *testing.T) {
 		"type of one":        `package: p, events: { a: { payload: { f: %s } } }`,
 		"partition_by":       `package: p, events: { a: { partition_by: %s, payload: { f: int } } }`,
 		"dedupe_by":          `package: p, events: { a: { dedupe_by: %s, payload: { f: int } } }`,
+		"await_by":           `package: p, events: { a: { await_by: %s, payload: { f: int } } }`,
 		"error class":        `package: p, events: { a: { errors: { %s: permanent } } }`,
 		"timeout":            `package: p, events: { a: { timeout: %s } }`,
 		"limit":              `package: p, limits: { %s: { at_once: 1 } }, events: { a: {} }`,

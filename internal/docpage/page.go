@@ -61,6 +61,7 @@ type eventView struct {
 	PartitionBy   string
 	CloudEvent    string // what it is called outside; empty if nothing says it
 	DedupeBy      string
+	AwaitBy       string
 	Headers       []headerView
 	Result        *fieldView
 	Subscriptions []subscriptionView
@@ -238,6 +239,9 @@ func eventViewOf(c *catalog.Catalogue, e *catalog.Event) eventView {
 	}
 	if e.DedupeBy != nil {
 		v.DedupeBy = e.DedupeBy.Name.V
+	}
+	if e.AwaitBy != nil {
+		v.AwaitBy = e.AwaitBy.Name.V
 	}
 	for _, h := range e.Headers {
 		v.Headers = append(v.Headers, headerView{h.Name.V, h.InShort(), h.Doc})

@@ -95,6 +95,7 @@ events:
     errors: { declined: permanent, busy: { retry: { max_attempts: 9 } }, odd: { retry: {} } }
     partition_by: id
     dedupe_by: id
+    await_by: id
     payload: { id: string }
     subscriptions: { audit: { doc: Keeps the books. }, charge-card: { timeout: 7s } }
   ui.clicked: {}
@@ -107,6 +108,7 @@ func TestAPageSaysWhatBecomesOfAnEventThatFails(t *testing.T) {
 	for _, want := range []string{
 		"In order by id",
 		"Dedupe key id",
+		"Awaited by id",
 		"any error 1s 2s 4s 1 2 3 4 dead letter again after 10m, ×4 declined 1 dead letter again after 10m, ×4 busy",
 		"Expires 1h after it was published",
 		"Breaker opens for 30s when more than 50 % of at least 4 events within 1m have failed",

@@ -15,6 +15,7 @@ type Event struct {
 	Doc           string
 	PartitionBy   string
 	DedupeBy      string
+	AwaitBy       string
 	Fields        []Field
 	Subscriptions []string
 }
@@ -118,7 +119,7 @@ func (e Event) lines(indent int) []string {
 	add := func(depth int, text string) {
 		all = append(all, strings.Repeat(" ", indent+depth*indentation)+text)
 	}
-	if e.Doc == "" && e.PartitionBy == "" && e.DedupeBy == "" && e.Fields == nil && e.Subscriptions == nil {
+	if e.Doc == "" && e.PartitionBy == "" && e.DedupeBy == "" && e.AwaitBy == "" && e.Fields == nil && e.Subscriptions == nil {
 		add(0, quoted(e.Name)+": {}")
 		return all
 	}
@@ -131,6 +132,9 @@ func (e Event) lines(indent int) []string {
 	}
 	if e.DedupeBy != "" {
 		add(1, "dedupe_by: "+quoted(e.DedupeBy))
+	}
+	if e.AwaitBy != "" {
+		add(1, "await_by: "+quoted(e.AwaitBy))
 	}
 	if e.Fields != nil {
 		add(1, "payload:")

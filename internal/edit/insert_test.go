@@ -10,7 +10,7 @@ import (
 )
 
 var refunded = edit.Event{
-	Name: "order.refunded", Doc: "The money went back: all of it.", PartitionBy: "order_id", DedupeBy: "order_id",
+	Name: "order.refunded", Doc: "The money went back: all of it.", PartitionBy: "order_id", DedupeBy: "order_id", AwaitBy: "order_id",
 	Fields:        []edit.Field{{Name: "order_id", Type: "uuid"}, {Name: "lines", Type: "[]string"}, {Name: "note", Type: "string?", Doc: "Why."}},
 	Subscriptions: []string{"tell-customer"},
 }
@@ -19,6 +19,7 @@ const refundedText = `  order.refunded:
     doc: 'The money went back: all of it.'
     partition_by: order_id
     dedupe_by: order_id
+    await_by: order_id
     payload:
       order_id: uuid
       lines: '[]string'

@@ -47,11 +47,11 @@ func (e *editor) inMixins(from, to string) {
 	}
 }
 
-// inKeys renames a field, given by its key, where events name it as their partition key or dedupe key.
+// inKeys renames a field, given by its key, where events name it as one of their keys.
 func (e *editor) inKeys(c *catalog.Catalogue, key *yaml.Node, to string) {
 	at := e.position(key)
 	for _, event := range c.Events {
-		for name, by := range map[string]*catalog.Field{"partition_by": event.PartitionBy, "dedupe_by": event.DedupeBy} {
+		for name, by := range map[string]*catalog.Field{"partition_by": event.PartitionBy, "dedupe_by": event.DedupeBy, "await_by": event.AwaitBy} {
 			if by == nil || by.Name.Pos != at {
 				continue
 			}

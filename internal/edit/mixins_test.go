@@ -29,8 +29,8 @@ events:
     examples:
       - { tenant: t, by: b, mixins: [Audit] }
     history: { 1: { mixins: ["Audit"], payload: { x: int } } }
-  b.done: { mixins: [Tenant], partition_by: tenant }
-  c.done: { partition_by: tenant, payload: { tenant: string } }
+  b.done: { mixins: [Tenant], partition_by: tenant, await_by: tenant }
+  c.done: { partition_by: tenant, await_by: tenant, payload: { tenant: string } }
 schedules:
   nightly: { event: b.done, every: 1h, payload: { tenant: t } }
 `
@@ -55,7 +55,7 @@ func TestAFieldOfAMixinIsRenamedInEverythingThatHasIt(t *testing.T) {
 	}
 	want := replace(string(source.Files[0].Text), "fields: { tenant: string } }\n  Audit", "fields: { owner: { type: string, was: tenant } } }\n  Audit",
 		"    partition_by: tenant", "    partition_by: owner", "by: tenant }]", "by: owner }]", "- { tenant:", "- { owner:",
-		"[Tenant], partition_by: tenant", "[Tenant], partition_by: owner", "payload: { tenant: t }", "payload: { owner: t }")
+		"[Tenant], partition_by: tenant, await_by: tenant", "[Tenant], partition_by: owner, await_by: owner", "payload: { tenant: t }", "payload: { owner: t }")
 	if diff := cmp.Diff(want, string(change.Files[0].Text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

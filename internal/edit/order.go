@@ -51,7 +51,7 @@ var (
 	patternKeys      = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "pattern", "group"}, settingOrder[1:]), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
-			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "partition_by", "dedupe_by"},
+			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "partition_by", "dedupe_by", "await_by"},
 			settingOrder, []string{"reserved", "mixins", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{

@@ -10,7 +10,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// RenameField renames a field, also in partition_by, dedupe_by and limits. If that changes its name in JSON, it also
+// RenameField renames a field, also in partition_by, dedupe_by, await_by and limits. If that changes its name in JSON, it also
 // changes examples and payloads of schedules, and keeps the old name in JSON as a former name, so that stored events
 // can be read. The path names the field: order.placed.total, Money.amount, or
 // a field of a struct or variant in place, as in order.placed.ship_to.street.

@@ -152,6 +152,9 @@ func (d dialect) message(e *catalog.Event, payload object) object {
 	if e.DedupeBy != nil {
 		own.set("dedupe_by", e.DedupeBy.Name.V)
 	}
+	if e.AwaitBy != nil {
+		own.set("await_by", e.AwaitBy.Name.V)
+	}
 	if e.Result != nil { // it travels on no channel, so it is no reply
 		result := d.typeOf(e.Result.Type, catalog.Constraints{})
 		result.text("description", e.Result.Doc)

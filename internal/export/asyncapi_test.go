@@ -91,6 +91,7 @@ events:
     doc: A customer placed an order.
     partition_by: order_id
     dedupe_by: order_id
+    await_by: order_id
     payload: { order_id: uuid, size: { type: Size, doc: How big. } }
     subscriptions: { charge-card: { doc: Takes the money., timeout: 7s, batch: { size: 25 } } }
   shop.closed: {}
@@ -125,6 +126,7 @@ schedules:
 		"#/components/messages/shop.left/name":                                    "Shop/Left",
 		"#/components/messages/order.placed/x-busgen/partition_by":                "order_id",
 		"#/components/messages/order.placed/x-busgen/dedupe_by":                   "order_id",
+		"#/components/messages/order.placed/x-busgen/await_by":                    "order_id",
 		"#/components/messages/order.placed/x-busgen/settings/retry.max_attempts": 4.0,
 		// Draft 07 ignores what is beside a $ref.
 		"#/components/messages/order.placed/payload/properties/size": map[string]any{

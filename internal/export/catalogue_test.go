@@ -58,6 +58,7 @@ var beyondASchema = []struct {
 	{rules.DelayOrder, "", "values in different places"},
 	{rules.Partition, "", "what is declared elsewhere"},
 	{rules.Dedupe, "", "what is declared elsewhere"},
+	{rules.Await, "", "what is declared elsewhere"},
 	{rules.Schedule, "", "expressions, time zones, and what is declared elsewhere"},
 	{rules.Limit, "declared|twice| is by |ten years", "what is declared elsewhere"},
 	{rules.Breaker, "", "what is declared elsewhere"},

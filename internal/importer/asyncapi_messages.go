@@ -157,7 +157,7 @@ func (r *asyncReader) result(body *yaml.Node, s *tree.Node) {
 
 // describe adds what is said of a message beside its payload.
 func (r *asyncReader) describe(body *yaml.Node, u *schema.Use, n *tree.Node, examples []*tree.Node) {
-	for _, key := range []string{"owner", "partition_by", "dedupe_by"} {
+	for _, key := range []string{"owner", "partition_by", "dedupe_by", "await_by"} {
 		r.catalogue.AddText(body, key, n.Get("x-busgen").Str(key), n.At("x-busgen"))
 	}
 	r.result(body, n.Get("x-busgen").Get("result"))

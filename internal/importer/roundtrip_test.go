@@ -232,6 +232,7 @@ events:
   order.placed:
     partition_by: order_id
     dedupe_by: the_key
+    await_by: order_id
     limits: [{ limit: bank, by: sent_to.zip_code }]
     payload:
       order_id: string
@@ -250,7 +251,7 @@ events:
 		t.Fatal(err)
 	}
 	text := string(importer.AsyncAPI("export.json", document, importer.Options{Package: "events"}).Catalogue)
-	for _, want := range []string{"partition_by: order_id\n", "dedupe_by: key\n", "by: sent_to.zip_code", "by: who_did.no ", `key: { type: string, json: KEY }`, "json_names: camel\n"} {
+	for _, want := range []string{"partition_by: order_id\n", "dedupe_by: key\n", "await_by: order_id\n", "by: sent_to.zip_code", "by: who_did.no ", `key: { type: string, json: KEY }`, "json_names: camel\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in:\n%s\n%s", want, text, document)
 		}

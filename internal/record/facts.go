@@ -25,6 +25,7 @@ import (
 //	event NAME alias OTHER                 a former name
 //	event NAME partition_by: "FIELD"
 //	event NAME dedupe_by: "FIELD"
+//	event NAME await_by: "FIELD"
 //	event NAME expires_after: "48h0m0s"
 //	event NAME header KEY: "string?"       of its metadata; without the mark it is required
 //	event NAME 1 FIELD: "string?"          a field of a version; its parts follow behind it, if it is a struct in place
@@ -196,6 +197,9 @@ func (w *factWriter) event(e *catalog.Event) {
 	}
 	if e.DedupeBy != nil {
 		w.add(e.DedupeBy.Name.V, "event", name, "dedupe_by")
+	}
+	if e.AwaitBy != nil {
+		w.add(e.AwaitBy.Name.V, "event", name, "await_by")
 	}
 	if e.Settings.ExpiresAfter.V != 0 {
 		w.add(e.Settings.ExpiresAfter.V.String(), "event", name, "expires_after")

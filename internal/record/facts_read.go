@@ -267,6 +267,9 @@ func (r *factReader) eventFact(f Fact, e *catalog.Event) bool {
 		case "dedupe_by":
 			e.DedupeBy = &catalog.Field{Name: catalog.Value[string]{Pos: f.ValueAt}}
 			return schema.Unmarshal([]byte(f.Value), &e.DedupeBy.Name.V) == nil
+		case "await_by":
+			e.AwaitBy = &catalog.Field{Name: catalog.Value[string]{Pos: f.ValueAt}}
+			return schema.Unmarshal([]byte(f.Value), &e.AwaitBy.Name.V) == nil
 		case "expires_after":
 			return f.duration(&e.Settings.ExpiresAfter)
 		}

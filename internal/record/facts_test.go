@@ -66,6 +66,7 @@ events:
     aliases: [order.made]
     partition_by: id
     dedupe_by: id
+    await_by: id
     reserved: [note]
     examples: [{ id: 018f4f2e-0000-7000-8000-000000000001, total: { amount: 1, currency: EUR }, at: { street: x, host: "::1", level: 1 }, paid: [], tree: { children: [] }, copies: 1 }]
     payload:
@@ -100,6 +101,7 @@ subscriptions:
 		`event order.placed 3 total: "Money"`,
 		`event order.placed 3 tree: "Tree"`,
 		`event order.placed alias order.made`,
+		`event order.placed await_by: "id"`,
 		`event order.placed dedupe_by: "id"`,
 		`event order.placed expires_after: "48h0m0s"`,
 		`event order.placed header request_id: "uuid?"`,

@@ -32,10 +32,10 @@ REMARKS says if a schedule publishes the event.
 
 With --json the output is a list with an object for each event: name, wire,
 schema, cloudevent (type, source, dataschema), doc, deprecated, owner, tags, at
-(file and line), version, aliases, partition_by, dedupe_by, headers (name, type,
-required, doc), result (type, optional, nullable, doc), mixins, payload (name,
-json, mixin, type, optional, nullable, doc, deprecated, was, default of each
-field), reserved, history (version, doc, mixins, payload),
+(file and line), version, aliases, partition_by, dedupe_by, await_by, headers
+(name, type, required, doc), result (type, optional, nullable, doc), mixins,
+payload (name, json, mixin, type, optional, nullable, doc, deprecated, was,
+default of each field), reserved, history (version, doc, mixins, payload),
 subscriptions (name, doc, aliases, group, and pattern of one that is for
 patterns), schedules (name, doc, cron or every, time_zone, missed, payload),
 settings (by name, each with value and from) and examples.

@@ -23,6 +23,7 @@ type (
 		Aliases       []string                 `json:"aliases,omitempty"`
 		PartitionBy   string                   `json:"partition_by,omitempty"`
 		DedupeBy      string                   `json:"dedupe_by,omitempty"`
+		AwaitBy       string                   `json:"await_by,omitempty"`
 		Headers       []headerObject           `json:"headers,omitempty"`
 		Mixins        []string                 `json:"mixins,omitempty"` // whose fields are in the payload
 		Payload       []fieldObject            `json:"payload"`
@@ -109,6 +110,9 @@ func eventObjectOf(e *catalog.Event) eventObject {
 	}
 	if e.DedupeBy != nil {
 		o.DedupeBy = e.DedupeBy.Label()
+	}
+	if e.AwaitBy != nil {
+		o.AwaitBy = e.AwaitBy.Label()
 	}
 	if c := e.CloudEvents; c != nil {
 		o.CloudEvent = &cloudEventObject{c.TypeOf(e), c.Source.V, c.DataSchemaOf(e)}

@@ -80,6 +80,9 @@ func facts(e *catalog.Event) *terminal.Table {
 	if e.DedupeBy != nil {
 		row("dedupe key", e.DedupeBy.Label())
 	}
+	if e.AwaitBy != nil {
+		row("awaited by", e.AwaitBy.Label())
+	}
 	for _, use := range e.Settings.Limits.V {
 		row("limit "+use.String(), use.Meaning())
 	}

@@ -21,6 +21,7 @@ events:
     expires_after: 1h
     partition_by: order_id
     dedupe_by: order_id
+    await_by: order_id
     payload:
       order_id: { type: uuid, doc: Identifies the order. }
       note: string?
@@ -46,6 +47,7 @@ A customer placed an order.
 policy       4× over 7s, 30s each, high, expires after 1h
 in order by  order_id
 dedupe key   order_id
+awaited by   order_id
 declared at  events.yaml:4
 in Go        OrderPlaced
 
@@ -60,7 +62,7 @@ audit         4× over 7s, 30s each, high, expires after 1h
 	busgen(t, "describe user.left").Wants(t, 0, `user.left
 
 policy       4× over 7s, 30s each
-declared at  events.yaml:16
+declared at  events.yaml:17
 in Go        UserLeft
 `, "")
 }
@@ -226,7 +228,7 @@ func TestDescribeAsJSONHasWhatTheManualNames(t *testing.T) {
 	}
 	got[0].Settings = nil
 	want := eventObject{
-		Name: "order.placed", Doc: "A customer placed an order.", At: "events.yaml:4", Version: 1, PartitionBy: "order_id", DedupeBy: "order_id",
+		Name: "order.placed", Doc: "A customer placed an order.", At: "events.yaml:4", Version: 1, PartitionBy: "order_id", DedupeBy: "order_id", AwaitBy: "order_id",
 		Payload:       []fieldObject{{Name: "order_id", Type: "uuid", Doc: "Identifies the order."}, {Name: "note", Type: "string?", Optional: true}},
 		Subscriptions: []declaredObject{{Name: "charge-card", Doc: "Takes the money."}, {Name: "audit"}},
 	}

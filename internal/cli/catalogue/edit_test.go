@@ -72,11 +72,11 @@ func TestRenameChangesTheCatalogue(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": described, "other/events.yaml": simple})
 	busgen(t, "rename event order.placed order.accepted").Wants(t, 0, "events.yaml: order.placed is order.accepted now, in 2 places\n", "")
 	got := busgen(t, "rename field order.accepted.order_id id")
-	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "events.yaml: order.accepted.order_id is id now, in 4 places\nStored events are read by its old name in JSON too, ") {
+	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "events.yaml: order.accepted.order_id is id now, in 5 places\nStored events are read by its old name in JSON too, ") {
 		t.Errorf("%+v", got)
 	}
 	want := strings.NewReplacer("order.placed:\n    doc: A customer placed an order.\n", "order.accepted:\n    doc: A customer placed an order.\n    aliases: [order.placed]\n",
-		"partition_by: order_id", "partition_by: id", "dedupe_by: order_id", "dedupe_by: id", "      order_id: { type: uuid, doc: Identifies the order. }", "      id: { type: uuid, doc: Identifies the order., was: order_id }").Replace(described)
+		"partition_by: order_id", "partition_by: id", "dedupe_by: order_id", "dedupe_by: id", "await_by: order_id", "await_by: id", "      order_id: { type: uuid, doc: Identifies the order. }", "      id: { type: uuid, doc: Identifies the order., was: order_id }").Replace(described)
 	if diff := cmp.Diff(want, read(t, "events.yaml")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

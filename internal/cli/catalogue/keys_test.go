@@ -49,7 +49,7 @@ var places = map[string]place{
 		catalogue: around + "limits: { bank: { at_once: 4 } }\ntypes: { Audit: { fields: { by: \"string?\" } } }\nevents:\n  a.done: { payload: { id: string, note: \"string?\" }, KEY }\n",
 		values: with(map[string]string{
 			"doc": "It is done.", "deprecated": "Nobody needs it.", "owner": "ada", "tags": "[money]", "go_name": "Finished", "aliases": "[a.made]",
-			"result": "string", "mixins": "[Audit]", "reserved": "[text]", "json_names": "pascal", "wire": "A.Done", "schema": "DonePayload", "examples": "[{ id: seven }]", "partition_by": "id", "dedupe_by": "id", "subscriptions": "{ first: {} }",
+			"result": "string", "mixins": "[Audit]", "reserved": "[text]", "json_names": "pascal", "wire": "A.Done", "schema": "DonePayload", "examples": "[{ id: seven }]", "partition_by": "id", "dedupe_by": "id", "await_by": "id", "subscriptions": "{ first: {} }",
 		}),
 		silent: inShort(map[string]string{
 			"payload": "*", "version": "*", "history": "*", // cannot be added alone

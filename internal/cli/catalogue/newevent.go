@@ -58,6 +58,7 @@ catalogue.
 	cmd.Flags().StringArrayVar(&fields, "field", nil, "a `name:type[:doc]`; may be given several times")
 	cmd.Flags().StringVar(&event.PartitionBy, "partition-by", "", "the `field` by which events are kept in order")
 	cmd.Flags().StringVar(&event.DedupeBy, "dedupe-by", "", "the `field` whose value is stored once")
+	cmd.Flags().StringVar(&event.AwaitBy, "await-by", "", "the `field` by which handlers wait for events")
 	cmd.Flags().StringArrayVar(&event.Subscriptions, "subscription", nil, "the `name` of a subscription to declare; may be given several times")
 	e.flags(cmd)
 	return cmd

@@ -194,9 +194,9 @@ func newRenameField() *cobra.Command {
 		Use:   "field [events.yaml] OWNER.OLD NEW",
 		Short: "Rename a field of a payload or of a type",
 		Long: `Field renames a field of the payload of an event, or of a type, as in
-order.placed.gift or Money.amount, with partition_by, dedupe_by and the examples
-and schedules of the event. A path leads to the fields of structs in place and
-of variants in place, as in order.placed.ship_to.street.
+order.placed.gift or Money.amount, with partition_by, dedupe_by, await_by and
+the examples and schedules of the event. A path leads to the fields of structs
+in place and of variants in place, as in order.placed.ship_to.street.
 
 If the name in JSON changes with it, the old one is kept under was: stored
 events are read by it, and new ones are written under the new name. Old programs

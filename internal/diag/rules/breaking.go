@@ -33,6 +33,7 @@ var (
 	DefaultChanged       = breaking(diag.Warning, "default-changed", "Stored events that lack the field get another value, or the zero value.")
 	PartitionChanged     = breaking(diag.Note, "partition-changed", "Pending events are ordered by the new key from the first start on.")
 	DedupeChanged        = breaking(diag.Note, "dedupe-changed", "The keys that a file remembers are those of the former field: an event that is published again may be stored again.")
+	AwaitChanged         = breaking(diag.Warning, "await-changed", "Flows that wait for the event by the former key never wake: they go on when their time is over.")
 	ExpiresSooner        = breaking(diag.Note, "expires-sooner", "Pending events that are older become dead letters at the first start.")
 	SubscriptionRemoved  = breaking(diag.Warning, "subscription-removed", "A file does not forget a subscription: its deliveries stay pending forever, unless the program still handles them.")
 	SubscriptionMoved    = breaking(diag.Error, "subscription-moved", "Pending events of the former type become dead letters of the subscription.")

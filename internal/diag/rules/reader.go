@@ -53,6 +53,7 @@ var (
 	Accepted      = reader("accepted-finding", "Accepted keys have the form of keys of busgen breaking, each with a reason.")
 	Partition     = reader("partition-key", "Every event has the field that partition_by names, with a type that can be a key. Batches in strict order need one.")
 	Dedupe        = reader("dedupe-key", "Every event has the field that dedupe_by names, with a type that can be a key.")
+	Await         = reader("await-key", "Every event has the field that await_by names, with a type that can be a key, and it is not sensitive.")
 )
 
 func reader(id, doc string) *diag.Rule { return add(diag.Reader, diag.Error, id, doc) }

@@ -128,7 +128,7 @@ func (dr *Catalogue) localNames(root, body *yaml.Node, path string, depth int) (
 	return "", false
 }
 
-// nameKeys puts the names of the catalogue into partition_by, dedupe_by and the keys of limits, which documents
+// nameKeys puts the names of the catalogue into partition_by, dedupe_by, await_by and the keys of limits, which documents
 // have as paths of names in JSON.
 func (dr *Catalogue) nameKeys(root *yaml.Node) {
 	local := func(body, name *yaml.Node) {
@@ -144,8 +144,9 @@ func (dr *Catalogue) nameKeys(root *yaml.Node) {
 		}
 	}
 	for _, event := range entries(dr.Events) {
-		local(*event, Get(*event, "partition_by"))
-		local(*event, Get(*event, "dedupe_by"))
+		for _, key := range []string{"partition_by", "dedupe_by", "await_by"} {
+			local(*event, Get(*event, key))
+		}
 		limits(*event, *event)
 		for _, s := range entries(Get(*event, "subscriptions")) {
 			limits(*event, *s)

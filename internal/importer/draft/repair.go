@@ -69,7 +69,7 @@ func (m *repairer) at(pos diag.Position) []step {
 
 // droppable are the keys without which a thing is still that thing.
 var droppable = []string{
-	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "dedupe_by", "result", "go_name", "wire", "schema",
+	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "dedupe_by", "await_by", "result", "go_name", "wire", "schema",
 	"default", "subscriptions", "group",
 	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
 	"timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "priority",

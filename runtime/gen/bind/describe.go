@@ -46,7 +46,8 @@ type Description struct {
 	// the catalogue. See Spec.
 	PartitionBy, DedupeBy string
 	LimitKeys             map[string]string
-	Version               int // as in Spec, and those below
+	AwaitBy               []string // as in Spec
+	Version               int      // as in Spec, and those below
 	Upcasts               []runtime.Upcast
 	Aliases               []string
 	Shape                 string
@@ -83,7 +84,7 @@ func Describe(pointer any, d *Description) *runtime.EventType[runtime.Payload] {
 // spec returns the description with settings that are resolved.
 func (d *Description) spec() runtime.Spec[runtime.Payload] {
 	spec := runtime.Spec[runtime.Payload]{
-		Name: d.Name, Doc: d.Doc, Version: d.Version, Upcasts: d.Upcasts, Aliases: d.Aliases,
+		Name: d.Name, Doc: d.Doc, Version: d.Version, Upcasts: d.Upcasts, Aliases: d.Aliases, AwaitBy: d.AwaitBy,
 		Shape: d.Shape, Schema: d.Schema, Schedules: d.Schedules,
 	}
 	var overrides []*declare.Override

@@ -37,6 +37,19 @@ func keyOfField(t reflect.Type, path string) func(payload any) string {
 	return func(payload any) string { return text(reflect.ValueOf(payload).Elem().FieldByIndex(index)) }
 }
 
+// Key returns the text of a scalar, by which handlers wait for events whose field has that value: for generated
+// code. It panics if value is no scalar.
+func Key(value any) string {
+	t := reflect.TypeOf(value)
+	text := textOf(t)
+	if text == nil {
+		panic(fmt.Sprintf("bind.Key: %v is no scalar", t))
+	}
+	v := reflect.New(t).Elem() // the bytes of an array have to be in a place of their own
+	v.Set(reflect.ValueOf(value))
+	return text(v)
+}
+
 // textOf returns a function that writes a scalar of a type as a text; nil for another type.
 func textOf(t reflect.Type) func(reflect.Value) string {
 	if isGoType(t) {

@@ -59,6 +59,26 @@ func TestKeysAreTexts(t *testing.T) {
 	}
 }
 
+func TestAValueHasTheKeyOfItsField(t *testing.T) {
+	id := uuid.MustParse("018f4f2e-0000-7000-8000-000000000001")
+	for _, one := range []struct {
+		value any
+		want  string
+	}{
+		{"a", "a"}, {true, "true"}, {-1, "-1"}, {int32(-2), "-2"}, {int64(-3), "-3"}, {uint64(4), "4"}, {id, id.String()}, {keyLevel(7), "7"}, {keyName("n"), "n"}, {keyID(id), id.String()},
+	} {
+		if got := Key(one.value); got != one.want {
+			t.Errorf("%T: %q, want %q", one.value, got, one.want)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a list is accepted")
+		}
+	}()
+	Key([]string{"a"})
+}
+
 func TestReadingAKeyAllocatesNothingButItsText(t *testing.T) {
 	key, p := keyOfField(reflect.TypeFor[keyed1](), "Text"), &keyed1{Text: "a"}
 	if n := testing.AllocsPerRun(100, func() { key(p) }); n > 0 {

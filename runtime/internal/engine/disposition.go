@@ -46,6 +46,9 @@ type Disposition struct {
 	Lane, Key string
 	// Frees are lanes that go on with this: as Parker.Free with one of each, in the same transaction.
 	Frees []string
+	// Awaits of Snooze are what the delivery waits for, besides its time; see Awaiter. They take the place of those
+	// before.
+	Awaits []Await
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.
 	MaxAttempts int
 	Reason      string // of Dead: one of the Reason constants; of Discard: in words

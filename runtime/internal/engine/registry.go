@@ -38,6 +38,9 @@ type TypeSpec struct {
 	Version int      // of the payloads that this process publishes; 0 stands for 1
 	Aliases []string // names it had before
 	Schema  string   // of the payload, for operators' tools; empty for none
+	// AwaitBy are the names in JSON of the field of the payload whose value is the key by which deliveries wait for
+	// events of the type, today's first; none if they cannot. An engine that is no Awaiter ignores it.
+	AwaitBy []string
 	Fits    func(stored event.Schema) error
 }
 

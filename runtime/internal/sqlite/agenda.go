@@ -40,6 +40,7 @@ func (a *agenda) apply(b *batch) error {
 		return err
 	}
 	b.keys = b.keys[:0]
+	b.awaits.begin()
 	if err := a.relay.pass(b.requests); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (a *agenda) apply(b *batch) error {
 			return err
 		}
 	}
-	return nil
+	return b.awaits.keep(b.conn, b.events)
 }
 
 // changesLimit is how often one transaction begins anew because of what others have done to the file.
@@ -79,6 +80,7 @@ func (a *agenda) renew(err error) bool {
 
 func (a *agenda) stored(b *batch) {
 	a.lookout.known.appended(b.events)
+	b.awaits.stored(b.events)
 	b.tellKeys()
 	b.tellSettled()
 	a.tail.append(b.events, len(a.consumers.all())+int(a.arrivals.count.Load()))
@@ -87,6 +89,7 @@ func (a *agenda) stored(b *batch) {
 func (a *agenda) ended(b *batch, err error) (more bool) {
 	if err == nil {
 		a.consumers.appended(b.events)
+		b.awaits.told()
 	}
 	a.relay.direct = false
 	if a.owner.files.rescue == nil {

@@ -18,6 +18,7 @@ import (
 // writer's turn.
 type batch struct {
 	*ground
+	awaits   *awaits
 	conn     *database.Conn
 	requests []*request
 	events   []logged // that it appends

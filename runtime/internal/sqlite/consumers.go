@@ -18,6 +18,7 @@ import (
 type consumers struct {
 	*ground
 	writer *writer
+	awaits *awaits
 
 	mu   sync.Mutex
 	list []*consumer // never changed, only replaced

@@ -186,7 +186,10 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 		since = next.Since
 	}
 	row := ledger.Row{}.Take(next, effects)
-	return store(b.conn, at, &row, now.At, since)
+	if err := store(b.conn, at, &row, now.At, since); err != nil || len(d.Awaits) == 0 || next.State != ledger.Waiting {
+		return err
+	}
+	return b.awaits.wait(b.conn, at, d.Awaits)
 }
 
 // moment returns what holds in the transaction that writes the end of a turn.

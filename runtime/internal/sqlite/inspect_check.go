@@ -65,6 +65,13 @@ var checks = []struct{ rule, sql string }{
 		WHERE subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
 		SELECT 'origin of the event at position ' || seq FROM busgen_origins WHERE seq NOT IN (SELECT seq FROM busgen_log)`},
+	{ruleReference, `
+		SELECT 'key of the event at position ' || seq || ': type ' || type FROM busgen_event_keys
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR type NOT IN (SELECT id FROM busgen_awaited)`},
+	{ruleReference, `
+		SELECT 'wait: subscription ' || subscription || ', event at position ' || seq || ', type ' || type FROM busgen_waits
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)
+		  OR type NOT IN (SELECT id FROM busgen_awaited)`},
 	{ruleCursor, `
 		SELECT 'subscription ' || name || ' stands at ' || cursor FROM busgen_subscriptions
 		WHERE cursor > (SELECT coalesce(max(seq), 0) FROM busgen_log)`},

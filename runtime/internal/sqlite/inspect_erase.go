@@ -337,6 +337,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 		"UPDATE busgen_cancelled SET reason = '" + engine.ReasonErased + "' WHERE seq = ?",
 		"UPDATE busgen_deliveries SET fingerprint = NULL WHERE seq = ?",
 		"DELETE FROM busgen_dedupe WHERE seq = ?",
+		"DELETE FROM busgen_event_keys WHERE seq = ?",
 	} {
 		if err == nil {
 			err = c.Exec(sql, r.seq)

@@ -20,6 +20,8 @@ var textColumns = []textColumn{
 	{"busgen_log", "metadata", "seq"}, {"busgen_discarded", "reason", "seq, subscription"}, {"busgen_cancelled", "reason", "seq, subscription"},
 	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target, key"}, {"busgen_breakers", "last_error", "subscription, key"},
 	{"busgen_dedupe", "key", "type, key, seq"}, {"busgen_limits", "key", "name, key"},
+	{"busgen_event_keys", "key", "type, key, seq"}, {"busgen_waits", "key", "type, key, subscription, seq, member, name"},
+	{"busgen_waits", "name", "type, key, subscription, seq, member, name"},
 }
 
 type textColumn struct{ table, column, key string }
@@ -130,7 +132,7 @@ func (e *eraser) cleanRow(c *database.Conn, w textColumn, key []any) (changed in
 	if err != nil || changed == 0 {
 		return 0, err
 	}
-	return 1, c.Exec("UPDATE "+w.table+" SET "+w.column+" = ?"+w.where(), append([]any{clean}, key...)...)
+	return 1, c.Exec("UPDATE OR REPLACE "+w.table+" SET "+w.column+" = ?"+w.where(), append([]any{clean}, key...)...)
 }
 
 // forgetSamples deletes what ANALYZE of another program has copied from the indexes of the

@@ -337,6 +337,7 @@ func removeConsumer(c *database.Conn, id int64, name string) (removed event.Remo
 		"DELETE FROM busgen_crashes WHERE subscription = ?1",
 		"DELETE FROM busgen_discarded WHERE subscription = ?1",
 		"DELETE FROM busgen_cancelled WHERE subscription = ?1",
+		"DELETE FROM busgen_waits WHERE subscription = ?1",
 		"DELETE FROM busgen_audit_deliveries WHERE subscription = ?1",
 		"DELETE FROM busgen_pauses WHERE kind = 'subscription' AND target = (SELECT name FROM busgen_subscriptions WHERE id = ?1)",
 		"DELETE FROM busgen_former_names WHERE subscription = ?1",

@@ -27,13 +27,17 @@ type Log struct {
 	*joiner
 	*observer
 	*upkeep
+	*awaits
 	programs *programs
 
 	mu     sync.Mutex
 	closed bool
 }
 
-var _ engine.Log = (*Log)(nil)
+var (
+	_ engine.Log     = (*Log)(nil)
+	_ engine.Awaiter = (*Log)(nil)
+)
 
 // Options tune how a file is opened. The zero value is right for programs.
 type Options struct {
@@ -162,10 +166,12 @@ func newLog(g *ground, write *database.Conn) *Log {
 		joiner:   &joiner{ground: g, lookout: lo},
 		observer: &observer{ground: g, writer: w, consumers: cs, lookout: lo},
 		upkeep:   &upkeep{ground: g, writer: w},
+		awaits:   newAwaits(g, w, cs),
 	}
+	cs.awaits, w.batch.awaits, l.upkeep.awaits = l.awaits, l.awaits, l.awaits
 	l.owner = &owner{
 		ground: g, writer: w, consumers: cs, lookout: lo, files: &files{ground: g, writer: w},
-		pauses: l.pauses, activity: l.activity,
+		pauses: l.pauses, activity: l.activity, awaits: l.awaits,
 	}
 	w.content = &agenda{
 		ground: g, writer: w, consumers: cs, lookout: lo, owner: l.owner, relay: l.relay, programs: l.programs,
@@ -207,6 +213,7 @@ func (l *Log) CloseWithin(ctx context.Context) error {
 		ctx = context.Background()
 	}
 	l.activity.hide(ctx)
+	l.awaits.close()
 	err := l.writer.close(lasting)
 	l.relay.close()
 	if why := l.stopped.Load(); why != nil {

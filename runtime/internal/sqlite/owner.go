@@ -28,6 +28,7 @@ type owner struct {
 	files     *files
 	pauses    *pauses
 	activity  *activity
+	awaits    *awaits
 
 	again atomic.Bool   // this process has the owner's lock, and another log than it took over
 	back  time.Duration // by how much the wall clock was set back, which due times do not follow yet; under the writer's turn
@@ -70,6 +71,9 @@ func (o *owner) refresh(c *database.Conn) error {
 		o.tail.reset(last + 1)
 	}
 	if err := o.types.load(c); err != nil {
+		return err
+	}
+	if err := o.awaits.noticed(c, last); err != nil {
 		return err
 	}
 	if err := o.activity.tellRequests(c); err != nil {
@@ -136,6 +140,7 @@ func (o *owner) takeIn(err error) bool {
 // to ask for them again.
 func (o *owner) beginAnew() error {
 	o.consumers.endAll()
+	o.awaits.drop()
 	o.writer.conn.TidyNow() // or else the next start takes its log for that of another file
 	if err := o.types.reload(o.writer.conn); err != nil {
 		return err
@@ -164,6 +169,7 @@ func (o *owner) fence(owned *event.OwnedError) {
 	o.since.Store(0)
 	o.fenced.Store(owned)
 	o.consumers.endAll()
+	o.awaits.drop()
 	o.claims.Abandon() // they are the other's
 	o.waiters.all()
 	o.logger.Error("the bus stops dispatching, because another process has taken over", "path", o.path, "error", owned)
@@ -177,6 +183,7 @@ func (o *owner) stop(why *event.StorageError) bool {
 	}
 	o.owns.Store(false)
 	o.consumers.endAll()
+	o.awaits.drop()
 	o.wakeAll()
 	return true
 }
@@ -268,11 +275,17 @@ func (o *owner) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if _, _, err := o.consumers.readCancelled(c); err != nil {
 			return err
 		}
+		if err := o.awaits.load(c); err != nil {
+			return err
+		}
 		// An upper bound that costs nothing: how far the slowest subscription is
 		// behind, whether or not all of that is for it.
 		found.Backlog, err = c.Int64("SELECT max(0, (SELECT max(seq) FROM busgen_log) - (SELECT min(cursor) FROM busgen_subscriptions))")
 		return err
 	})
+	if err != nil {
+		o.awaits.drop()
+	}
 	o.owns.Store(err == nil)
 	o.lookout.watchOthers()
 	return err

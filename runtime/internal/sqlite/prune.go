@@ -24,6 +24,7 @@ const (
 type upkeep struct {
 	*ground
 	writer *writer
+	awaits *awaits
 	kept   kept
 }
 
@@ -43,6 +44,9 @@ func (u *upkeep) Prune(ctx context.Context, before time.Time) (pruned int, err e
 		var n int
 		n, from, err = u.pruneStretch(ctx, from, end, before)
 		pruned += n
+	}
+	if err == nil {
+		err = u.awaits.sweep(ctx)
 	}
 	if err == nil {
 		err = u.sweepLimits(ctx)
@@ -122,6 +126,7 @@ func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next
 			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq)
 			  AND NOT EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 			                  WHERE r.type = l.type AND s.cursor < l.seq)
+			  AND NOT (`+mayBeAwaited+`)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			seqs = append(seqs, s.ColumnInt64(0))
 			return nil
@@ -133,6 +138,10 @@ func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next
 	}
 	return seqs, next, err
 }
+
+// mayBeAwaited is the SQL condition that a handler may yet ask for event l: it has a key, and is younger than the oldest
+// event whose handler waits.
+const mayBeAwaited = `l.seq > coalesce((SELECT min(seq) FROM busgen_waits), l.seq) AND EXISTS (SELECT 1 FROM busgen_event_keys k WHERE k.seq = l.seq)`
 
 // eventFrom returns the first event from a place on, because what was pruned before may have
 // left a gap of any size, or end if there is none.
@@ -153,7 +162,7 @@ func deleteEvents(c *database.Conn, seqs []int64) error {
 		for _, kept := range []string{
 			"DELETE FROM busgen_attempts WHERE seq = ?", "DELETE FROM busgen_outcomes WHERE seq = ?", "DELETE FROM busgen_crashes WHERE seq = ?",
 			"DELETE FROM busgen_discarded WHERE seq = ?", "DELETE FROM busgen_cancelled WHERE seq = ?", "DELETE FROM busgen_audit_deliveries WHERE seq = ?",
-			"DELETE FROM busgen_origins WHERE seq = ?",
+			"DELETE FROM busgen_origins WHERE seq = ?", "DELETE FROM busgen_event_keys WHERE seq = ?", "DELETE FROM busgen_waits WHERE seq = ?",
 		} {
 			if err := c.Exec(kept, seq); err != nil {
 				return err

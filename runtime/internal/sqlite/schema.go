@@ -57,8 +57,18 @@ var migrations = []string{
 	CREATE TABLE busgen_breaker_requests (
 		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
 	) WITHOUT ROWID`,
-	// Version 9: the limits in which running handlers have places.
-	"ALTER TABLE busgen_running ADD COLUMN limits TEXT",
+	// Version 9: the limits in which running handlers have places; keys of events, and deliveries that wait for them.
+	`ALTER TABLE busgen_running ADD COLUMN limits TEXT;
+	CREATE TABLE busgen_awaited (id INTEGER PRIMARY KEY, type TEXT UNIQUE, field TEXT NOT NULL, keyed INTEGER NOT NULL);
+	CREATE TABLE busgen_event_keys (
+		type INTEGER NOT NULL REFERENCES busgen_awaited (id), key TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (type, key, seq)
+	) WITHOUT ROWID;
+	CREATE INDEX busgen_event_keys_seq ON busgen_event_keys (seq);
+	CREATE TABLE busgen_waits (
+		type INTEGER NOT NULL REFERENCES busgen_awaited (id), key TEXT NOT NULL, subscription INTEGER NOT NULL, seq INTEGER NOT NULL,
+		member TEXT NOT NULL DEFAULT '', name TEXT NOT NULL, after INTEGER NOT NULL, PRIMARY KEY (type, key, subscription, seq, member, name)
+	) WITHOUT ROWID;
+	CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription)`,
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

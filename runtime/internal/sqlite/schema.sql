@@ -227,6 +227,41 @@ CREATE TABLE busgen_origins (
 
 CREATE INDEX busgen_origins_parent ON busgen_origins (parent);
 
+-- Event types that deliveries can wait for by a key, and the fields of their payloads that
+-- are the keys. The rows of event_keys are there for the events up to keyed; those behind it
+-- are written when a process dispatches, and those that are there already stay.
+CREATE TABLE busgen_awaited (
+  id    INTEGER PRIMARY KEY,
+  type  TEXT    UNIQUE,    -- what the type is called today; NULL for keys of a former field, which are being deleted
+  field TEXT    NOT NULL,  -- its names in JSON, today's first, as a list in JSON
+  keyed INTEGER NOT NULL
+);
+
+-- The keys of such events. A row goes with its event.
+CREATE TABLE busgen_event_keys (
+  type INTEGER NOT NULL REFERENCES busgen_awaited (id),
+  key  TEXT    NOT NULL,
+  seq  INTEGER NOT NULL,
+  PRIMARY KEY (type, key, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX busgen_event_keys_seq ON busgen_event_keys (seq);
+
+-- Which deliveries wait for which events. The rows of a delivery go when it is woken or waits for something
+-- else, and with its event at the latest.
+CREATE TABLE busgen_waits (
+  type         INTEGER NOT NULL REFERENCES busgen_awaited (id),
+  key          TEXT    NOT NULL,
+  subscription INTEGER NOT NULL,
+  seq          INTEGER NOT NULL,            -- of the event that is delivered
+  member       TEXT    NOT NULL DEFAULT '', -- of a group
+  name         TEXT    NOT NULL,            -- of the step that waits
+  after        INTEGER NOT NULL,            -- events behind this one count
+  PRIMARY KEY (type, key, subscription, seq, member, name)
+) WITHOUT ROWID;
+
+CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription);
+
 -- What is not delivered at the moment: a subscription by its name, or event
 -- types by a glob.
 CREATE TABLE busgen_pauses (

@@ -28,6 +28,9 @@ func (cs *consumers) Declare(ctx context.Context, types []engine.TypeSpec, consu
 	if err == nil {
 		err = cs.read(cs.types.load)
 	}
+	if err == nil {
+		err = cs.awaits.declared(types)
+	}
 	return fault.Wrap("declare event types and subscriptions in", cs.path, err)
 }
 
@@ -41,6 +44,13 @@ func (cs *consumers) declare(ctx context.Context, types []engine.TypeSpec, consu
 			return err
 		}
 		needed = len(changedSchemas(rows, stored, types)) > 0 || len(typenames.Missing(rows, types)) > 0 || len(typenames.Renamed(rows, types)) > 0
+		if !needed {
+			awaited, err := readAwaited(c)
+			if err != nil {
+				return err
+			}
+			needed = awaited.misses(rows, types)
+		}
 		missing, err = missingConsumers(c, consumers)
 		return err
 	})
@@ -53,7 +63,11 @@ func (cs *consumers) declare(ctx context.Context, types []engine.TypeSpec, consu
 			if err != nil {
 				return err
 			}
+			before := rows
 			if rows, err = declareTypes(c, rows, types); err != nil {
+				return err
+			}
+			if err := declareAwaited(c, before, rows, types); err != nil {
 				return err
 			}
 			if err := storeSchemas(c, changedSchemas(rows, stored, types), cs.program); err != nil {
@@ -88,6 +102,9 @@ func declareTypes(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpe
 		}
 	}
 	if err := routeAll(c); err != nil {
+		return nil, err
+	}
+	if rows, err = typeRows(c); err != nil {
 		return nil, err
 	}
 	return rows, releaseHeld(c, time.Now()) // a pause of types may have been for what is another type now

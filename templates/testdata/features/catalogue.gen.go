@@ -120,10 +120,11 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPla
 	Priority:    new(runtime.PriorityHigh),
 	PartitionBy: "OrderID",
 	DedupeBy:    "OrderID",
+	AwaitBy:     []string{"order_id"},
 	LimitKeys: map[string]string{
 		"order_id": "OrderID",
 	},
-	Shape:  "e003acfa0c55",
+	Shape:  "b4d407941ef2",
 	Schema: schemaOfOrderPlaced,
 	Subscriptions: []bind.Declaration{
 		{Name: OnOrderPlacedSendReceipt.name},

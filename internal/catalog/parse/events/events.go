@@ -81,7 +81,7 @@ func (r *Events) event(e text.Entry) *catalog.Event {
 	if nameErr != nil {
 		r.names.SyntaxOf(e.Name, e.Key, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "subscriptions"}, settings.Keys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "await_by", "subscriptions"}, settings.Keys...)
 	o, _ := r.Object(e.Value, "event "+diag.Label(e.Name), keys...)
 	local := catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}
 	ev := &catalog.Event{Name: local, Local: local, GoName: r.names.GoName(e.Name)}
@@ -105,6 +105,7 @@ func (r *Events) event(e text.Entry) *catalog.Event {
 	_, keyed := o.Entries["partition_by"]
 	r.declared.BrokenKeys[ev] = keyed && ev.PartitionBy == nil
 	ev.DedupeBy = dedupeKey.of(r.Reader, o, ev.Fields, payloadOK)
+	ev.AwaitBy = awaitKey.of(r.Reader, o, ev.Fields, payloadOK)
 	ev.Settings = r.settings.Of(o)
 	ev.Subscriptions = r.subscriptions.ofEvent(o, ev.GoName)
 	if nameErr != nil {
@@ -204,11 +205,13 @@ type keyField struct {
 	name string
 	rule *diag.Rule
 	need string // why every event needs a value
+	open bool   // the file keeps the values beside the payloads, so they must not be sensitive
 }
 
 var (
-	partitionKey = keyField{"partition_by", rules.Partition, "events without a value would have no order"}
-	dedupeKey    = keyField{"dedupe_by", rules.Dedupe, "events without a value would be stored twice"}
+	partitionKey = keyField{"partition_by", rules.Partition, "events without a value would have no order", false}
+	dedupeKey    = keyField{"dedupe_by", rules.Dedupe, "events without a value would be stored twice", false}
+	awaitKey     = keyField{"await_by", rules.Await, "handlers could not wait for events without a value", true}
 )
 
 // of finds the field that the key names. A payload with findings of its own may be
@@ -239,5 +242,9 @@ func (k keyField) checkType(r *text.Reader, at diag.Place, what string, f *catal
 		r.Report(at, k.rule, "%s of %s names %s, which has type %s", k.name, what, f.Label(), f.Type.Text).
 			See(r.TypeAt(f.Type), "the field is here").
 			Hint = types.KeyTypes
+	case k.open && f.Sensitive.V:
+		r.Report(at, k.rule, "%s of %s names %s, which is sensitive", k.name, what, f.Label()).
+			See(r.TypeAt(f.Type), "the field is here").
+			Hint = "choose another field, such as an id: the file keeps the keys beside the payloads, in clear text"
 	}
 }
