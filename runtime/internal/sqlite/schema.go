@@ -24,7 +24,7 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 8
+	schemaVersion = 9
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
@@ -57,6 +57,15 @@ var migrations = []string{
 	CREATE TABLE busgen_breaker_requests (
 		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
 	) WITHOUT ROWID`,
+	// Version 9: deliveries that go ahead of a backlog.
+	`CREATE TABLE busgen_express (subscription INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (subscription, seq)) WITHOUT ROWID;
+	ALTER TABLE busgen_subscriptions ADD COLUMN strict INTEGER NOT NULL DEFAULT 0;
+	DROP VIEW events; ` + viewOf("events"),
+}
+
+// viewOf returns the statement of the schema that makes a view.
+func viewOf(name string) string {
+	return regexp.MustCompile(`(?ms)^CREATE VIEW ` + name + ` AS\n.*?;`).FindString(schema)
 }
 
 // migrate makes sure that the file is one of ours in the current version, and
