@@ -19,7 +19,9 @@ type Payload interface {
 // Priority orders the deliveries that wait in one subscription: one of a high
 // priority overtakes the others that wait there, except earlier ones of its own
 // partition key. A waiting delivery is overtaken at most eight times in a row, so
-// that low ones are not starved.
+// that low ones are not starved. Critical and high ones overtake a backlog of any length, but not
+// in a strict order, if their type has a partition key, or on JetStream: there, and if they are
+// normal, they overtake only what the subscription has in memory, at most 256 deliveries.
 type Priority int
 
 // The priorities. PriorityNormal is the default.

@@ -127,7 +127,8 @@ func (f *feed) spec(members []*innerSubscription) engine.ConsumerSpec {
 		spec.FromBeginning = spec.FromBeginning || m.config.fromBeginning
 	}
 	spec.Pattern = strings.Join(patterns, " ")
-	spec.Parallel = concurrencyOf(members) > 1 && !(strictOf(members) && unkeyed(f.bus.catalogue, members))
+	spec.Strict = strictOf(members)
+	spec.Parallel = concurrencyOf(members) > 1 && !(spec.Strict && unkeyed(f.bus.catalogue, members))
 	return spec
 }
 

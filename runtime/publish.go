@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/gen/checks"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -205,15 +206,24 @@ func newBatch(ctx context.Context, bus *innerBus, tx within, eventType string, v
 	if err != nil {
 		return nil, b.over(err)
 	}
-	now := engine.Now()
+	now, express := engine.Now(), expressOf(t, c.own)
 	for i := range b.records {
-		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now}
+		b.records[i] = engine.Record{ID: engine.NewID(), Type: eventType, Version: version, Metadata: metadata, CreatedAt: now, Express: express}
 		addTo(&b.records[i], c, i, size, bus.config.dedupeWindow)
 		if b.attempt != nil && c.immediately && c.due.IsZero() {
 			b.records[i].Due = now // so that its deliveries can be taken out of turn
 		}
 	}
 	return b, nil
+}
+
+// expressOf returns how far an event of a type goes ahead of a backlog. One with a partition key has its place behind the
+// others of the key.
+func expressOf(t AnyEventType, own queue.Own) engine.Express {
+	if typeOf(t).partitioned() {
+		return 0
+	}
+	return own.PriorityOver(queue.Priority(t.Priority())).Express()
 }
 
 // attemptOf returns the attempt of this bus whose handler was given ctx, or nil.

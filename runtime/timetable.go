@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/internal/schedule"
 	"github.com/busgen/busgen/runtime/declare"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -270,6 +271,7 @@ func (s *scheduled) record(at time.Time) (engine.Record, error) {
 	return engine.Record{
 		ID: engine.NewID(), Type: s.eventType.Name(), Version: s.eventType.Version(), Payload: []byte(s.Payload), Metadata: metadata,
 		Key: s.key, Keyed: typeOf(s.eventType).partitioned(), CreatedAt: engine.Now(),
+		Express: expressOf(s.eventType, queue.Own{}),
 	}, err
 }
 

@@ -35,12 +35,13 @@ type polledLog struct {
 }
 
 type polledEvent struct {
-	seq    int64
-	id     uuid.UUID
-	wanted bool
-	due    time.Time // zero for at once
-	known  time.Time // to the process that polls; zero for at once
-	pruned bool      // perhaps
+	seq     int64
+	id      uuid.UUID
+	wanted  bool
+	express engine.Express
+	due     time.Time // zero for at once
+	known   time.Time // to the process that polls; zero for at once
+	pruned  bool      // perhaps
 }
 
 func (env *Env) openPolled(t *testing.T, seed uint64) *polledLog {
@@ -87,6 +88,8 @@ func (l *polledLog) publish(by engine.Log, n int) {
 			}
 			if l.Traits().StoresKeys {
 				r.Key, r.Keyed = fmt.Sprint("K", l.IntN(20)), true
+			} else if l.IntN(20) == 0 {
+				r.Express = engine.High + engine.Express(l.IntN(2))
 			}
 			if l.IntN(40) == 0 {
 				r.Due = engine.Stored(time.Now().Add(time.Duration(l.IntN(3000)) * time.Millisecond))
@@ -103,7 +106,7 @@ func (l *polledLog) publish(by engine.Log, n int) {
 			known = time.Now().Add(1) // a server has not told it yet, perhaps
 		}
 		for _, r := range records {
-			l.events = append(l.events, polledEvent{seq: r.Seq, id: r.ID, wanted: r.Type == "order.placed", due: r.Due, known: known})
+			l.events = append(l.events, polledEvent{seq: r.Seq, id: r.ID, wanted: r.Type == "order.placed", express: r.Express, due: r.Due, known: known})
 		}
 		n -= len(records)
 	}
@@ -220,7 +223,8 @@ func (c *polledConsumer) run(handle func(*engine.Delivery) engine.Disposition) {
 	t := c.log.t
 	t.Helper()
 	for more := false; ; {
-		if !more && !c.woken.Load() {
+		critical, high := c.Express()
+		if !more && !c.woken.Load() && !critical && !high {
 			switch next := c.next(); {
 			case len(c.held) > 0 && (next == nil || c.log.IntN(3) == 0):
 				d := c.held[0]
@@ -244,11 +248,30 @@ func (c *polledConsumer) run(handle func(*engine.Delivery) engine.Disposition) {
 func (c *polledConsumer) poll(handle func(*engine.Delivery) engine.Disposition) (more bool) {
 	t, began := c.log.t, time.Now()
 	t.Helper()
+	critical, high := c.log.IntN(c.limit+1), c.log.IntN(3)
+	express, err := c.PollExpress(nil, critical, high)
+	Must(t, err)
+	for _, d := range express {
+		s := c.states[d.Seq]
+		if s == nil || s.express == 0 {
+			t.Fatalf("event %d is polled as an express one", d.Seq)
+		}
+		s.putOff = true
+		if s.express == engine.Critical {
+			critical--
+		} else {
+			high--
+		}
+	}
+	if critical < 0 || high < 0 {
+		t.Fatalf("%d express deliveries were polled, %d critical and %d high ones too many", len(express), max(-critical, 0), max(-high, 0))
+	}
 	polled, more, err := c.Poll(nil, c.limit)
 	Must(t, err)
 	if len(polled) > c.limit {
 		t.Fatalf("limit %d: %d deliveries were polled", c.limit, len(polled))
 	}
+	polled = append(express, polled...)
 	for _, d := range polled {
 		s := c.states[d.Seq]
 		switch {
@@ -265,7 +288,8 @@ func (c *polledConsumer) poll(handle func(*engine.Delivery) engine.Disposition) 
 			c.last = d.Seq
 		}
 	}
-	if next := c.next(); !more && next != nil && !next.latest.After(began) {
+	nextCritical, nextHigh := c.Express()
+	if next := c.next(); !more && !nextCritical && !nextHigh && next != nil && !next.latest.After(began) {
 		t.Fatalf("limit %d: %d deliveries were polled, and that is all, but event %d is to be polled, too", c.limit, len(polled), next.seq)
 	}
 	if c.empty++; !more || len(polled) > 0 {

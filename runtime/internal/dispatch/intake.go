@@ -101,10 +101,11 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	if in.parking.tend(crowded, in.window) {
 		full = !in.hasRoom()
 	}
-	if !extra && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && full) {
+	critical, high := in.expressRoom()
+	if !extra && critical+high == 0 && (!in.more && (in.ready || !in.cfg.Strict) || !in.cfg.Strict && full) {
 		return nil, asked // nearly always
 	}
-	polled, more, due, err := in.poll(extra)
+	polled, more, due, err := in.poll(extra, critical, high)
 	if errors.Is(err, engine.ErrMoved) {
 		in.giveBack(polled)
 		if in.moves++; in.moves <= movesAtOnce {
@@ -232,10 +233,37 @@ func (in *intake) pause(err error) <-chan time.Time {
 func (in *intake) woken() { in.more, in.blocked.changed = true, true }
 
 // room returns for how many deliveries there is room in the window, if that is enough to
-// poll more.
+// poll more. While express deliveries come first little else leaves the window, and retries would wait for long: then less
+// is enough.
 func (in *intake) room() (room int, enough bool) {
-	room = in.window - in.queue.Len()
-	return room, room >= in.window/2
+	if room = in.window - in.queue.Len(); room >= in.window/2 {
+		return room, true
+	}
+	if room < max(in.window/16, 1) {
+		return room, false
+	}
+	critical, high := in.consumer.Express()
+	return room, critical || high
+}
+
+// expressRoom returns how many express deliveries are to be polled. They have room beside the window, so that they do not
+// wait for what is in it; and of each priority a few are enough, because what comes after them in the file is not ahead of
+// them.
+func (in *intake) expressRoom() (critical, high int) {
+	anyCritical, anyHigh := in.consumer.Express()
+	if !anyCritical && !anyHigh {
+		return 0, 0 // nearly always
+	}
+	most := max(in.window/4, 1)
+	left := max(in.window+2*most-in.queue.Len(), 0)
+	ofCritical, ofHigh := in.queue.Express()
+	if anyCritical && ofCritical <= most/2 {
+		critical = min(most-ofCritical, left)
+	}
+	if anyHigh && ofHigh <= most/2 {
+		high = min(most-ofHigh, left-critical)
+	}
+	return critical, high
 }
 
 func (in *intake) hasRoom() bool {
@@ -246,14 +274,17 @@ func (in *intake) hasRoom() bool {
 // pollsOn tells whether the worker with the turn, who has found nothing to begin, polls again
 // at once: there may be more, there is room for it, and nothing says wait.
 func (in *intake) pollsOn() bool {
-	return in.more && (in.ready || !in.cfg.Strict) && !in.failing && !in.asks && in.later == nil && !in.gate.paused.Load() &&
-		in.hasRoom()
+	if !in.ready && in.cfg.Strict || in.failing || in.asks || in.later != nil || in.gate.paused.Load() {
+		return false
+	}
+	critical, high := in.expressRoom()
+	return critical+high > 0 || in.more && in.hasRoom()
 }
 
-// poll takes as many deliveries as the window has room for, and before them those that are
+// poll takes as many deliveries as the window has room for, and before them so many express ones, and those that are
 // polled by their numbers: the urgent ones, and those that hold up what is in a full window.
 // It reports whether there may be more, and says when another of these is due.
-func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due time.Time, err error) {
+func (in *intake) poll(extra bool, critical, high int) (polled []*engine.Delivery, more bool, due time.Time, err error) {
 	if in.cfg.Strict && !in.ready {
 		if in.ready, err = in.holdFailing(); !in.ready {
 			return nil, true, in.cfg.CrashLoop.Until(), err
@@ -262,6 +293,11 @@ func (in *intake) poll(extra bool) (polled []*engine.Delivery, more bool, due ti
 	polled = in.polled[:0]
 	if extra {
 		if polled, due, err = in.pollAwaited(polled); err != nil {
+			return polled, true, due, err
+		}
+	}
+	if critical+high > 0 {
+		if polled, err = in.consumer.PollExpress(polled, critical, high); err != nil {
 			return polled, true, due, err
 		}
 	}

@@ -62,6 +62,12 @@ func (s *source) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery, 
 	return dst, len(s.events) > 0, nil
 }
 
+func (s *source) Express() (critical, high bool) { return false, false }
+
+func (s *source) PollExpress(dst []*engine.Delivery, _, _ int) ([]*engine.Delivery, error) {
+	return dst, nil
+}
+
 func (s *source) Reread() bool { return false }
 
 func (s *source) PollEvent(seq int64) (d *engine.Delivery, again time.Time, err error) {

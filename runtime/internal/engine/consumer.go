@@ -71,6 +71,15 @@ type Source interface {
 	// polled and not begun, asks Failing again if it needs to, and polls again.
 	Poll(dst []*Delivery, limit int) (polled []*Delivery, more bool, err error)
 
+	// Express reports which express deliveries PollExpress may have. It is cheap. A delivery is express if its event is, and
+	// was published when the subscription had a backlog, without an order and without a partition key. The engine decides
+	// that. Poll has none of these, and the engine wakes the caller for them.
+	Express() (critical, high bool)
+
+	// PollExpress appends up to so many critical deliveries to dst, then up to so many high ones, of each in log order,
+	// wherever in the log they are. They are Exempt.
+	PollExpress(dst []*Delivery, critical, high int) (polled []*Delivery, err error)
+
 	// Reread makes the next Poll read from the storage what it otherwise believes to
 	// know: where the log ends, and when the next retry is due. It reports whether a retry
 	// has just become due, so that the engine is about to wake the caller.

@@ -27,7 +27,7 @@ type Delivery struct {
 	// replayed it.
 	Replayed bool
 	// Exempt says that no strict order waits for it: its event was delayed or made by an edit, or it was
-	// dead and was retried.
+	// dead and was retried, or it is express.
 	Exempt bool
 	// Together is how many suspects a batch may have that this one is in: half as many as
 	// ran at once when the process died. It is at least 1 for a suspect, and 0 for others.

@@ -97,4 +97,5 @@ const (
 	MovedHeld      MovedState = "held"
 	MovedDead      MovedState = "dead"
 	MovedCancelled MovedState = "cancelled" // an operator or the program has discarded it
+	MovedDone      MovedState = "done"      // ahead of the log
 )

@@ -25,6 +25,8 @@ type Record struct {
 	Key string
 	// Keyed says that the event's type has partition keys, so that an empty Key is one, too.
 	Keyed bool
+	// Express is set for an event that goes ahead of a backlog, see [Source].Express.
+	Express Express
 
 	// Memo is shared by the deliveries of one event to several consumers of this
 	// process; nil if there is one delivery only.
@@ -42,6 +44,15 @@ type Record struct {
 	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
 	IfWanted  bool      // of a staged record: stored only if some subscription matches its type
 }
+
+// Express says how far an event goes ahead of others.
+type Express int8
+
+// The zero value goes ahead of nothing.
+const (
+	High Express = 1 + iota
+	Critical
+)
 
 // Now returns the time as every log gives it back: in UTC, in whole microseconds, without a monotonic clock. So an
 // event that comes from memory looks the same as one that was read.

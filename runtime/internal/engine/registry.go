@@ -68,6 +68,8 @@ type ConsumerSpec struct {
 	// engine that spreads a subscription over processes then divides it by partition
 	// key; without it one process at a time has all of the subscription.
 	Parallel bool
+	// Strict says that the deliveries have an order: none of them is express.
+	Strict bool
 	// Notice returns the dead-letter notice of a delivery that the engine makes a dead letter
 	// by itself: to be staged. It is called without locks of the engine, and may be nil.
 	Notice func(d *Delivery, v Disposition) []Record

@@ -165,6 +165,14 @@ func (c *Consumer) notePruned(missed int64, atEnd bool) {
 	}
 }
 
+// Express implements [engine.Source]. What is ephemeral has no backlog but that in memory.
+func (c *Consumer) Express() (critical, high bool) { return false, false }
+
+// PollExpress implements [engine.Source].
+func (c *Consumer) PollExpress(dst []*engine.Delivery, _, _ int) ([]*engine.Delivery, error) {
+	return dst, nil
+}
+
 // Reread implements [engine.Source]. The watch reads the log each time.
 func (c *Consumer) Reread() (soon bool) { return false }
 

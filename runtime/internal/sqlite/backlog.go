@@ -49,7 +49,7 @@ const rowsCounted = 100_000
 // readLag counts for one subscription. The rows of deliveries are counted up to
 // limit, or up to rowsCounted if that is more, and those without a row as far as reach goes.
 func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, limit int, reach reach) error {
-	first, err := countRows(c, lag, id, limit)
+	first, express, err := countRows(c, lag, id, limit)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 			return err
 		}
 	}
-	open := lag.Running + lag.Waiting + lag.Held
+	open := lag.Running + lag.Waiting + lag.Held + express
 	there, err := reach(c, cursor, limit)
 	if err != nil {
 		return err
@@ -93,19 +93,23 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 // countRows counts the first rows of a subscription, in the order of the log, by their
 // state, and returns the place of the first open one, 0 for none. If these are not all rows, and
 // hardly any of them is open, it counts up to limit open ones wherever they are; with more than limit behind
-// the first rows, the place is that of the first one that it has counted.
+// the first rows, the place is that of the first one that it has counted. Express deliveries that were not polled are counted
+// apart: they do not wait for a time.
 //
 // It counts here and not in SQL, which takes three times as long to group them.
-func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit int) (first int64, err error) {
+func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit int) (first int64, express int, err error) {
 	counts := map[string]*int{rowRunning: &lag.Running, rowWaiting: &lag.Waiting, rowHeld: &lag.Held, rowDead: &lag.Dead}
+	const columns = "iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq, due_at < 0"
 	most, rows := max(limit, rowsCounted), 0
 	count := func(s *sqlite3.Stmt) error {
-		if n := counts[string(s.ColumnRawText(0))]; n != nil {
+		if s.ColumnBool(2) {
+			express++
+		} else if n := counts[string(s.ColumnRawText(0))]; n != nil {
 			*n++
 		}
 		return nil
 	}
-	err = c.Query("SELECT iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq FROM busgen_deliveries NOT INDEXED WHERE subscription = ? ORDER BY seq LIMIT ?", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT "+columns+" FROM busgen_deliveries NOT INDEXED WHERE subscription = ? ORDER BY seq LIMIT ?", func(s *sqlite3.Stmt) error {
 		rows++
 		if first == 0 && string(s.ColumnRawText(0)) != rowDead {
 			first = s.ColumnInt64(1)
@@ -113,17 +117,17 @@ func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit i
 		return count(s)
 	}, id, most)
 	lag.Partial = rows >= most
-	if err != nil || !lag.Partial || lag.Running+lag.Waiting+lag.Held >= limit {
-		return first, err
+	if err != nil || !lag.Partial || lag.Running+lag.Waiting+lag.Held+express >= limit {
+		return first, express, err
 	}
-	lag.Running, lag.Waiting, lag.Held = 0, 0, 0
-	err = c.Query("SELECT iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?", func(s *sqlite3.Stmt) error {
+	lag.Running, lag.Waiting, lag.Held, express = 0, 0, 0, 0
+	err = c.Query("SELECT "+columns+" FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?", func(s *sqlite3.Stmt) error {
 		if seq := s.ColumnInt64(1); first == 0 || seq < first {
 			first = seq
 		}
 		return count(s)
 	}, id, limit)
-	return first, err
+	return first, express, err
 }
 
 // readNewer says which of so many open rows of a subscription are held for their version.
@@ -140,13 +144,17 @@ func readNewer(c *database.Conn, lag *event.SubscriptionState, id int64, most in
 
 // notPassed is the SQL condition that the cursor of subscription s has not passed event
 // l. A delayed event has a row in deliveries from the beginning.
-const notPassed = "l.due_at IS NULL AND l.seq > s.cursor"
+const notPassed = "l.due_at IS NULL AND l.seq > s.cursor AND NOT " + goneAhead
+
+// goneAhead is the SQL condition that event l is express for subscription s, and so has a row from the beginning, too.
+const goneAhead = "EXISTS (SELECT 1 FROM busgen_express a WHERE a.subscription = s.id AND a.seq = l.seq)"
 
 // withoutRow is the SQL condition that event l, above the cursor of subscription ?1, is
 // for it and has no row in deliveries.
 const withoutRow = `
 	l.due_at IS NULL AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
-	AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`
+	AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)
+	AND NOT EXISTS (SELECT 1 FROM busgen_express a WHERE a.subscription = ?1 AND a.seq = l.seq)`
 
 // A window is the part of the log above a cursor in which events are counted.
 type window struct {

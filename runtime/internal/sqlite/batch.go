@@ -115,6 +115,9 @@ func (b *batch) insert(events []logged) error {
 	if !slices.ContainsFunc(events, logged.special) {
 		return b.insertPlain(events)
 	}
+	if first := &events[0]; !slices.ContainsFunc(events, func(e logged) bool { return e.rare() || e.Express != first.Express }) {
+		return b.insertExpress(events)
+	}
 	for i := range events {
 		if err := b.insertSpecial(events[i : i+1]); err != nil {
 			return err
@@ -137,10 +140,13 @@ func (b *batch) declareTypes(events []logged) (err error) {
 	return nil
 }
 
-// special tells whether an event is delayed or has an idempotency key.
-func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil }
+// special tells whether an event is more than a row of the log.
+func (e logged) special() bool { return e.rare() || e.Express != 0 }
 
-// insertPlain writes events that are due at once and have no key.
+// rare tells whether an event is delayed or has an idempotency key.
+func (e logged) rare() bool { return !e.Due.IsZero() || e.Dedupe != nil }
+
+// insertPlain writes the rows of events, and notes them for the tail.
 func (b *batch) insertPlain(events []logged) error {
 	if err := b.insertAll(events); err != nil {
 		return err
@@ -149,7 +155,7 @@ func (b *batch) insertPlain(events []logged) error {
 	return nil
 }
 
-// insertAll writes the rows of such events, and sets their Seq.
+// insertAll writes the rows of events, and sets their Seq.
 func (b *batch) insertAll(events []logged) error {
 	for left := events; len(left) > 0; {
 		rows := 1
@@ -250,13 +256,17 @@ func isConflict(err error) bool {
 	return ok
 }
 
-// insertSpecial writes one event that is delayed, or has an idempotency key.
+// insertSpecial writes one event that is delayed or express, or has an idempotency key.
 func (b *batch) insertSpecial(one []logged) error {
 	e := &one[0]
 	if e.Duplicate {
 		return nil
 	}
-	if err := b.insertPlain(one); err != nil {
+	write := b.insertPlain
+	if e.Express != 0 && e.Due.IsZero() {
+		write = b.insertExpress
+	}
+	if err := write(one); err != nil {
 		return err
 	}
 	if d := e.Dedupe; d != nil {

@@ -160,7 +160,7 @@ func TestClaimsThatDoNotFitTheLogCountForNoDelivery(t *testing.T) {
 				idle := damage(&one)
 				leaveClaims(t, m.path, one.Life, func(left *claims.File) {
 					place := left.Reserve()
-					left.Begin(place, one.Subscription, one.Running, int(one.Executions))
+					left.Begin(place, one.Subscription, one.Running, one.Running, int(one.Executions))
 					if idle {
 						left.End(place, one.Running)
 					}

@@ -106,11 +106,12 @@ func (o *owner) askAgain(c *database.Conn) error {
 		WHERE d.state <> 'dead' AND `+heldForVersion, o.clock.now())
 }
 
-// shiftWaits makes what waits due earlier, because the clock was set back.
+// shiftWaits makes what waits due earlier, because the clock was set back. What is due at once, as a cancelled delivery that
+// had waited, stays so.
 func shiftWaits(c *database.Conn, back time.Duration) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries SET due_at = due_at - ?
-		WHERE state <> 'dead' AND state IN ('waiting', 'held') AND wait IS NOT NULL`, back.Microseconds())
+		WHERE state <> 'dead' AND state IN ('waiting', 'held') AND wait IS NOT NULL AND due_at > 0`, back.Microseconds())
 }
 
 // setBack returns by how much the wall clock must have been set back since the
@@ -134,7 +135,7 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 		rows = `INDEXED BY busgen_deliveries_open
 			WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at >= 0 AND state <> 'dead' AND state IN ('waiting', 'held')`
 	}
-	err = c.Query("SELECT sum(state = 'waiting'), max(due_at - wait), max("+heldForVersion+") FROM busgen_deliveries AS d "+rows, func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT sum(state = 'waiting' AND due_at >= 0), max(due_at - wait), max("+heldForVersion+") FROM busgen_deliveries AS d "+rows, func(s *sqlite3.Stmt) error {
 		found.Waiting, held = s.ColumnInt(0)-found.Interrupted, s.ColumnBool(2)
 		if s.ColumnType(1) != sqlite3.NULL {
 			back = database.Time(s, 1).Sub(now)

@@ -23,9 +23,11 @@ type consumer struct {
 	writer *writer
 	id     int64
 	name   string
+	strict bool // nothing goes ahead of others
 
 	cancels atomic.Bool // cancelled is not empty
 	lanes   lanes
+	express express
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling  sync.Mutex
@@ -68,6 +70,7 @@ type delivery struct {
 	settled bool
 	final   bool          // and it does not come again
 	parked  bool          // it is settled with a lane
+	express bool          // it goes ahead of the log, and was not begun before, as far as is known
 	row     string        // state of its row in the file; empty without one
 	started time.Time     // of the attempt; zero before it
 	place   *claims.Place // of the worker that has begun it
@@ -107,12 +110,13 @@ func (c *consumer) call(due int64) {
 	wake()
 }
 
-// recheck makes the next Poll ask the file for retries: another process may
+// recheck makes the next polls ask the file for retries and for express deliveries: another process may
 // have made some.
 func (c *consumer) recheck() {
 	c.mu.Lock()
 	c.nextDue = 0
 	c.mu.Unlock()
+	c.express.look()
 	c.call(never)
 }
 
@@ -144,8 +148,10 @@ func (c *consumer) Begin(all []*engine.Delivery, workers []int, started time.Tim
 	}
 	own.started, own.place = started, c.place(workers[0])
 	c.look()
+	upTo, ahead := c.begins(own)
 	c.mu.Unlock()
-	c.ground.claims.Begin(own.place, c.id, d.Seq, d.Failures+d.Uncounted)
+	c.beginExpress(ahead)
+	c.ground.claims.Begin(own.place, c.id, d.Seq, upTo, d.Failures+d.Uncounted)
 	if d.Suspect {
 		c.ground.claims.Sync(own.place)
 	}
@@ -154,7 +160,7 @@ func (c *consumer) Begin(all []*engine.Delivery, workers []int, started time.Tim
 
 // beginBatch is Begin for several deliveries.
 func (c *consumer) beginBatch(all []*engine.Delivery, workers []int, started time.Time) (n int, begun time.Time, cancelled bool) {
-	starts, suspects := make([]claims.Start, 0, len(all)), false
+	starts, suspects, ahead := make([]claims.Start, 0, len(all)), false, int64(0)
 	c.mu.Lock()
 	if !c.ended && !c.replaced {
 		for i, d := range all {
@@ -164,13 +170,16 @@ func (c *consumer) beginBatch(all []*engine.Delivery, workers []int, started tim
 			suspects = suspects || d.Suspect
 			own := d.Token.(*delivery)
 			own.started, own.place = started, c.place(workers[i])
-			starts = append(starts, claims.Start{Place: own.place, Seq: d.Seq, Executions: d.Failures + d.Uncounted})
+			upTo, express := c.begins(own)
+			ahead = max(ahead, express)
+			starts = append(starts, claims.Start{Place: own.place, Seq: d.Seq, UpTo: upTo, Executions: d.Failures + d.Uncounted})
 		}
 		if len(starts) > 0 {
 			c.look()
 		}
 	}
 	c.mu.Unlock()
+	c.beginExpress(ahead)
 	c.ground.claims.BeginAll(c.id, starts)
 	if suspects {
 		c.ground.claims.Sync(starts[0].Place) // once for all

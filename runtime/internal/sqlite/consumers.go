@@ -107,6 +107,7 @@ func (cs *consumers) appended(events []logged) {
 	}
 	all := cs.all()
 	due := cs.delayedFor(events, len(all))
+	cs.expressed(events, all)
 	for _, c := range all {
 		at, delayed := due[c.id]
 		if !delayed {

@@ -14,7 +14,7 @@ import (
 // Consumer implements [engine.Log].
 func (cs *consumers) Consumer(ctx context.Context, spec engine.ConsumerSpec) (engine.Consumer, error) {
 	c := &consumer{
-		ground: cs.ground, writer: cs.writer, name: spec.Name, types: typeMatcher{ground: cs.ground},
+		ground: cs.ground, writer: cs.writer, name: spec.Name, strict: spec.Strict, types: typeMatcher{ground: cs.ground},
 		wake: func() {}, rows: map[int64]*delivery{}, nextDue: never,
 	}
 	err := cs.flushFormer(ctx, spec.Name)
@@ -26,6 +26,9 @@ func (cs *consumers) Consumer(ctx context.Context, spec engine.ConsumerSpec) (en
 	}
 	if err == nil {
 		err = cs.shared(c.id, c.name)
+	}
+	if err == nil {
+		err = cs.ordered(ctx, c)
 	}
 	if err != nil {
 		return nil, fault.Wrap("subscribe in", cs.path, err)
@@ -117,6 +120,7 @@ func (c *consumer) load(conn *database.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
+	c.express.look()
 	return conn.Query(`
 		SELECT id, cursor, redelivered, pattern, EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.lane IS NOT NULL)
 		FROM busgen_subscriptions s WHERE id = `+subscriptionNamed, func(s *sqlite3.Stmt) error {

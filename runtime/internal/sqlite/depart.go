@@ -29,6 +29,7 @@ type Departure struct {
 	ids     map[int64]int     // the place of a subscription in the baggage, by its id
 	routes  map[int64][]int   // the subscriptions that get a type, by its id
 	known   map[int64]written // types, by id
+	ahead   bool              // some go ahead of the log
 	unsure  []int64           // events up to which a dead process may have handled, by subscription
 	first   int64             // no event up to this one is open, unless it has a row
 	keys    *departingKeys
@@ -211,6 +212,11 @@ func (d *Departure) packSubscriptions(c *database.Conn) error {
 	if err != nil {
 		return err
 	}
+	ahead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_express)")
+	if err != nil {
+		return err
+	}
+	d.ahead = ahead != 0
 	d.first, err = c.Int64("SELECT max(seq) FROM busgen_log")
 	for _, one := range b.Subscriptions {
 		d.first = min(d.first, one.Cursor)

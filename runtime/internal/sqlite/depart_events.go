@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,7 +97,11 @@ var movedStates = [...]engine.MovedState{ledger.Waiting: engine.MovedWaiting, le
 // open finds out who has an event to settle, and reads the deliveries that have rows.
 func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) error {
 	var at []rowKey
-	err := c.Query(`
+	express, err := d.express(c, e.Seq)
+	if err != nil {
+		return err
+	}
+	err = c.Query(`
 		SELECT d.subscription, d.state = 'running', `+rowColumns+`
 		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.seq = ? ORDER BY d.subscription`, func(s *sqlite3.Stmt) error {
 		to, r := d.place(s.ColumnInt64(0)), scanRow(s, 2)
@@ -109,6 +114,10 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 		r = r.Freed(time.Time{}) // whoever goes on parks it again
 		if e.Seq <= d.unsure[to] {
 			r.Delivery = r.Unrecorded()
+		}
+		if s.ColumnInt64(2+13) < 0 && r.Uncounted == 0 && e.Seq > d.baggage.Subscriptions[to].Cursor { // it comes with the log
+			e.Open, express[to] = true, false
+			return nil
 		}
 		one := engine.MovedDelivery{
 			Subscription: to, State: movedStates[r.State], Reason: r.Reason, Fingerprint: r.Fingerprint, Died: r.Ended, Due: r.Due, Held: r.HeldSince,
@@ -126,12 +135,17 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 			return err
 		}
 	}
-	e.Open = len(e.Deliveries) > 0
+	e.Open = e.Open || len(e.Deliveries) > 0
 	if e.Due.IsZero() && e.Only == -1 {
-		d.openFor(e, d.routes[typeID])
+		d.openFor(e, d.routes[typeID], express)
 	}
 	if !e.Open {
 		return nil
+	}
+	for _, to := range slices.Sorted(maps.Keys(express)) {
+		if express[to] && e.Seq > d.baggage.Subscriptions[to].Cursor && !has(e, to) {
+			e.Deliveries = append(e.Deliveries, engine.MovedDelivery{Subscription: to, State: engine.MovedDone, Since: e.CreatedAt})
+		}
 	}
 	return d.cancelled(c, e)
 }
@@ -149,12 +163,31 @@ func (d *Departure) remember(c *database.Conn, one *engine.MovedDelivery, at row
 	return err
 }
 
+// express returns the subscriptions in which an event goes ahead of the log, and true: as far as is known it is done there.
+func (d *Departure) express(c *database.Conn, seq int64) (places map[int]bool, err error) {
+	if !d.ahead {
+		return nil, nil
+	}
+	places = map[int]bool{}
+	err = c.Query("SELECT s.id FROM busgen_subscriptions s CROSS JOIN busgen_express x ON x.subscription = s.id AND x.seq = ?", func(s *sqlite3.Stmt) error {
+		if to := d.place(s.ColumnInt64(0)); to >= 0 {
+			places[to] = true
+		}
+		return nil
+	}, seq)
+	return places, err
+}
+
+// has tells whether a delivery of the event to a subscription moves with it.
+func has(e *engine.MovedEvent, to int) bool {
+	return slices.ContainsFunc(e.Deliveries, func(one engine.MovedDelivery) bool { return one.Subscription == to })
+}
+
 // openFor notes that subscriptions match an event. Those of which a dead process may have
 // handled it get a row that says so.
-func (d *Departure) openFor(e *engine.MovedEvent, matching []int) {
+func (d *Departure) openFor(e *engine.MovedEvent, matching []int, express map[int]bool) {
 	for _, to := range matching {
-		has := slices.ContainsFunc(e.Deliveries, func(one engine.MovedDelivery) bool { return one.Subscription == to })
-		if has || e.Seq <= d.baggage.Subscriptions[to].Cursor {
+		if has(e, to) || express[to] || e.Seq <= d.baggage.Subscriptions[to].Cursor {
 			continue
 		}
 		if e.Open = true; e.Seq <= d.unsure[to] {

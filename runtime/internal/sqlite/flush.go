@@ -20,6 +20,8 @@ type flush struct {
 	rows         []rowChange
 	cursor       int64
 	moved        bool // the cursor differs from the one written
+	express      bool // the cursor may have passed express events
+	expressLeft  bool // others are left
 	staged       bool // there are events to append
 	lanes        *lanes
 	frees        map[string]int // by lane: how many deliveries to make due
@@ -71,6 +73,7 @@ func (c *consumer) take() flush {
 		f.cursor = c.way[0].Seq - 1
 	}
 	f.moved = f.cursor != c.cursor
+	f.express = f.moved && c.express.marks.Load()
 	if young {
 		c.look()
 	}
@@ -136,6 +139,9 @@ func (b *batch) writeFlush(f *flush) error {
 		}
 	}
 	if err := b.writeFrees(f); err != nil || !f.moved {
+		return err
+	}
+	if err := b.passExpress(f); err != nil {
 		return err
 	}
 	return b.conn.Exec("UPDATE busgen_subscriptions SET cursor = ? WHERE id = ?", f.cursor, id)
@@ -267,11 +273,17 @@ func (c *consumer) written(f flush) {
 			delete(c.rows, d.Seq)
 		}
 		c.dueAt(d.again)
+		if d.again == 0 {
+			c.express.look()
+		}
 		if d.Lane != "" {
 			c.lanes.written(d.Seq, &d.Disposition)
 		}
 	}
 	c.endFrees(f)
+	if f.express {
+		c.express.marks.Store(f.expressLeft)
+	}
 	c.mu.Unlock()
 	c.ground.waiters.settled(old, f)
 }

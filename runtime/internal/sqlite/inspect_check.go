@@ -78,7 +78,7 @@ var checks = []struct{ rule, sql string }{
 	{ruleAbove, `
 		SELECT 'subscription ' || s.name || ': position ' || d.seq || ', ' || d.state || ', above ' || s.cursor
 		FROM busgen_deliveries d JOIN busgen_subscriptions s ON s.id = d.subscription JOIN busgen_log l ON l.seq = d.seq
-		WHERE d.seq > s.cursor AND l.due_at IS NULL`},
+		WHERE d.seq > s.cursor AND l.due_at IS NULL AND NOT ` + goneAhead},
 	{ruleState, `
 		SELECT 'subscription ' || subscription || ': position ' || seq || ', ' || state FROM busgen_deliveries
 		WHERE state = 'waiting' AND due_at IS NULL OR state = 'dead' AND (dead_at IS NULL OR reason IS NULL)`},

@@ -88,6 +88,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
 		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
 		            WHEN d.state = 'held' AND d.lane IS NOT NULL THEN 'waiting'
+		            WHEN d.due_at < 0 THEN 'pending' -- it goes ahead of the log
 		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
 		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')

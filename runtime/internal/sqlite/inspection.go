@@ -332,6 +332,7 @@ func removeConsumer(c *database.Conn, id int64, name string) (removed event.Remo
 	for _, sql := range []string{
 		"DELETE FROM busgen_routes WHERE subscription = ?1",
 		"DELETE FROM busgen_deliveries WHERE subscription = ?1",
+		"DELETE FROM busgen_express WHERE subscription = ?1",
 		"DELETE FROM busgen_attempts WHERE subscription = ?1",
 		"DELETE FROM busgen_outcomes WHERE subscription = ?1",
 		"DELETE FROM busgen_crashes WHERE subscription = ?1",

@@ -29,9 +29,9 @@ func TestRemovingASubscriptionForgetsItsClaims(t *testing.T) {
 	must(t, log.Close())
 	// What an owner leaves that dies while both are busy.
 	leaveClaims(t, path, 0, func(left *claims.File) {
-		left.Begin(left.Reserve(), 1, 5, 0)
-		left.Begin(left.Reserve(), 2, 6, 0)
-		left.Begin(left.Reserve(), 1, 7, 0)
+		left.Begin(left.Reserve(), 1, 5, 5, 0)
+		left.Begin(left.Reserve(), 2, 6, 6, 0)
+		left.Begin(left.Reserve(), 1, 7, 7, 0)
 	})
 
 	inspection := inspectFile(t, path)

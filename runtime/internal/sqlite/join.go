@@ -91,7 +91,7 @@ func (j *joiner) mayJoin(s statements) error {
 	}
 	if err == nil {
 		err = s.row(`SELECT count(*) FROM sqlite_temp_schema
-			WHERE lower(name) IN ('busgen_types', 'busgen_log', 'busgen_dedupe', 'busgen_routes', 'busgen_deliveries')`, nil, &hiding)
+			WHERE lower(name) IN ('busgen_types', 'busgen_log', 'busgen_dedupe', 'busgen_routes', 'busgen_deliveries', 'busgen_subscriptions', 'busgen_express')`, nil, &hiding)
 	}
 	switch {
 	case err != nil:
@@ -177,7 +177,10 @@ func join(s statements, r *engine.Record) error {
 		}
 	}
 	if r.Due.IsZero() {
-		return nil
+		if r.Express == 0 {
+			return nil
+		}
+		return joinExpress(s, r)
 	}
 	if err := s.exec(updateDue, r.Due.UnixMicro(), r.Seq); err != nil {
 		return err

@@ -145,7 +145,8 @@ func (ob *observer) Outcome(ctx context.Context, seq int64) (outcome []engine.Se
 		outcome = outcome[:0]
 		err := ob.read(func(c *database.Conn) error {
 			return c.Query(`
-				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM busgen_log WHERE seq = ?1) IS NOT NULL,
+				SELECT s.name, d.state, d.reason, s.cursor >= ?1 OR (SELECT due_at FROM busgen_log WHERE seq = ?1) IS NOT NULL
+				         OR EXISTS (SELECT 1 FROM busgen_express a WHERE a.subscription = s.id AND a.seq = ?1),
 				       (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id),
 				       (SELECT error FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = s.id ORDER BY n DESC LIMIT 1),
 				       (SELECT reason FROM busgen_discarded x WHERE x.seq = ?1 AND x.subscription = s.id), s.id,

@@ -239,6 +239,11 @@ func (o *owner) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := forgetSettled(c); err != nil {
 			return err
 		}
+		for _, consumer := range o.consumers.all() {
+			if err := consumer.keepOrder(c); err != nil {
+				return err
+			}
+		}
 		if err := o.followClockSince(c, found); err != nil {
 			return err
 		}

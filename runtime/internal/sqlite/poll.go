@@ -32,6 +32,7 @@ func (c *consumer) Reread() (soon bool) {
 	c.polling.Lock()
 	defer c.polling.Unlock()
 	c.doubts, c.ahead = true, nil
+	c.express.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	late := -c.until(c.nextDue)
@@ -94,7 +95,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	due, size := int64(never), int64(0)
 	err = c.ground.read(func(conn *database.Conn) error {
 		err := conn.Query(selectDelivery+`
-			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at <= ?
+			WHERE d.subscription = ? AND d.state <> 'dead' AND `+waits+` AND d.due_at BETWEEN 0 AND ?
 			ORDER BY d.due_at, d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
 			if due != never {
 				return nil
@@ -159,6 +160,8 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 		row.Delivery = row.Unrecorded()
 	}
 	row.HandOut(&own.Delivery)
+	own.express = s.ColumnInt64(1) < 0
+	own.Exempt = own.Exempt || own.express
 	if err := readBounded(conn, s, 4, own.Record); err != nil {
 		return nil, err
 	}
@@ -288,7 +291,7 @@ func (c *consumer) pollLog(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 	if from >= c.ground.tail.end() && !doubts {
 		return dst, false, nil
 	}
-	events, next, held := c.ground.tail.read(c.buffer[:0], from, limit, c.types.match)
+	events, next, held := c.ground.tail.read(c.buffer[:0], from, limit, c.id, c.types.match)
 	if held && !(doubts && len(events) == 0) {
 		c.ahead = nil
 	} else {
@@ -334,6 +337,8 @@ const selectPage = `
 	  AND l.due_at IS NULL AND l.type IN (SELECT type FROM busgen_routes WHERE subscription = ?1)
 	  AND ((SELECT NOT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ?1 AND seq >= ?2))
 	       OR NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq))
+	  AND ((SELECT NOT EXISTS (SELECT 1 FROM busgen_express WHERE subscription = ?1 AND seq >= ?2))
+	       OR NOT EXISTS (SELECT 1 FROM busgen_express x WHERE x.subscription = ?1 AND x.seq = l.seq))
 	ORDER BY l.seq LIMIT ?4`
 
 // loggedAtOnce is how many events of a page are allocated together.

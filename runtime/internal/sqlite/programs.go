@@ -242,8 +242,12 @@ func (b *batch) takeOutbox(last int64, before int, adopt func(r *engine.Record) 
 			return nil, err
 		}
 	}
+	known := len(b.events) - before
 	b.events = append(b.events[:before], all...)
-	return nil, nil
+	if len(all) > known {
+		err = b.noteExpress(b.events[before:])
+	}
+	return nil, err
 }
 
 // outboxSince reads the events that are newer than one.

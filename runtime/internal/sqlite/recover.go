@@ -26,6 +26,7 @@ type ran struct {
 	executions uint16 // that may have happened before the attempt, its last 16 bits
 	waited     bool   // for other handlers, which were at work
 	batch      bool   // it was in one
+	apart      bool   // it has had a row from the beginning
 	name       string // of the subscription, as it is stored
 	event      engine.Record
 	typeID     int64
@@ -41,6 +42,9 @@ type ran struct {
 func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Recovery) error {
 	now := time.Now()
 	for _, claim := range left {
+		if claim.Express {
+			continue
+		}
 		err := c.Exec("UPDATE busgen_subscriptions SET redelivered = max(redelivered, min(?, (SELECT ifnull(max(seq), 0) FROM busgen_log))) WHERE id = ?",
 			claim.Highest, claim.Subscription)
 		if err != nil {
@@ -53,7 +57,9 @@ func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Rec
 	}
 	last := map[int64]int64{} // by subscription
 	for _, one := range all {
-		last[one.subscription] = max(last[one.subscription], one.seq)
+		if !one.apart {
+			last[one.subscription] = max(last[one.subscription], one.seq)
+		}
 	}
 	for _, subscription := range slices.Sorted(maps.Keys(last)) {
 		if err := giveRows(c, rowKey{subscription, last[subscription]}); err != nil {
@@ -74,6 +80,14 @@ func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Rec
 		}
 	}
 	found.Interrupted = len(found.Crashes)
+	for _, claim := range left {
+		if !claim.Express {
+			continue
+		}
+		if err := doubtExpress(c, claim.Subscription, claim.Highest); err != nil {
+			return err
+		}
+	}
 	return endRunning(c)
 }
 
@@ -95,10 +109,10 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 			continue
 		}
 		err := c.Query(`
-			SELECT s.name, l.id, l.type, l.created_at FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?2 WHERE l.seq = ?1`, func(s *sqlite3.Stmt) error {
+			SELECT s.name, l.id, l.type, l.created_at, l.due_at IS NOT NULL OR `+goneAhead+` FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?2 WHERE l.seq = ?1`, func(s *sqlite3.Stmt) error {
 			all = append(all, ran{
 				rowKey: rowKey{claim.Subscription, claim.Running}, executions: claim.Executions, waited: claim.Waits, batch: claim.Batch,
-				name: s.ColumnText(0), typeID: s.ColumnInt64(2),
+				name: s.ColumnText(0), typeID: s.ColumnInt64(2), apart: s.ColumnBool(4),
 				event: engine.Record{Seq: claim.Running, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 3)},
 			})
 			return nil
@@ -192,7 +206,7 @@ func giveRows(c *database.Conn, at rowKey) error {
 	err := c.Exec(`
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 		SELECT s.id, l.seq, 'waiting', 0, ?3
-		FROM busgen_subscriptions s JOIN busgen_log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL
+		FROM busgen_subscriptions s JOIN busgen_log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL AND NOT `+goneAhead+`
 		JOIN busgen_routes r ON r.subscription = s.id AND r.type = l.type
 		WHERE s.id = ?1
 		ON CONFLICT DO NOTHING`, at.subscription, at.seq, atOnce)

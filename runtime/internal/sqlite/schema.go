@@ -57,7 +57,8 @@ var migrations = []string{
 	CREATE TABLE busgen_breaker_requests (
 		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
 	) WITHOUT ROWID`,
-	// Version 9: the limits in which running handlers have places; keys of events, and deliveries that wait for them.
+	// Version 9: the limits in which running handlers have places; keys of events, and deliveries that wait
+	// for them; deliveries that go ahead of a backlog.
 	`ALTER TABLE busgen_running ADD COLUMN limits TEXT;
 	CREATE TABLE busgen_awaited (id INTEGER PRIMARY KEY, type TEXT UNIQUE, field TEXT NOT NULL, keyed INTEGER NOT NULL);
 	CREATE TABLE busgen_event_keys (
@@ -68,7 +69,15 @@ var migrations = []string{
 		type INTEGER NOT NULL REFERENCES busgen_awaited (id), key TEXT NOT NULL, subscription INTEGER NOT NULL, seq INTEGER NOT NULL,
 		member TEXT NOT NULL DEFAULT '', name TEXT NOT NULL, after INTEGER NOT NULL, PRIMARY KEY (type, key, subscription, seq, member, name)
 	) WITHOUT ROWID;
-	CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription)`,
+	CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription);
+	CREATE TABLE busgen_express (subscription INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (subscription, seq)) WITHOUT ROWID;
+	ALTER TABLE busgen_subscriptions ADD COLUMN strict INTEGER NOT NULL DEFAULT 0;
+	DROP VIEW events; ` + viewOf("events"),
+}
+
+// viewOf returns the statement of the schema that makes a view.
+func viewOf(name string) string {
+	return regexp.MustCompile(`(?ms)^CREATE VIEW ` + name + ` AS\n.*?;`).FindString(schema)
 }
 
 // migrate makes sure that the file is one of ours in the current version, and

@@ -86,7 +86,8 @@ CREATE TABLE busgen_subscriptions (
   start       INTEGER NOT NULL,
   cursor      INTEGER NOT NULL,
   redelivered INTEGER NOT NULL DEFAULT 0,
-  created_at  INTEGER NOT NULL
+  created_at  INTEGER NOT NULL,
+  strict      INTEGER NOT NULL DEFAULT 0 -- nothing goes ahead of others in it
 );
 
 -- Names that subscriptions had before. A program that knows such a name only
@@ -121,7 +122,7 @@ CREATE TABLE busgen_deliveries (
   state        TEXT    NOT NULL CHECK (state IN ('running', 'waiting', 'held', 'dead')),
   failures     INTEGER NOT NULL, -- attempts that count since it was new or last retried
   crashed      INTEGER NOT NULL DEFAULT 0, -- the last attempt ended with the process
-  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off
+  due_at       INTEGER,          -- of a waiting one; 0 for one that was not put off; -2 for a critical one, and -1 for a high one, that goes ahead of the log
   dead_at      INTEGER,          -- of a dead one
   reason       TEXT,             -- of a dead one: max_attempts, permanent, decode, crash, expired; of an open one: when it was dead, before it was retried
   fingerprint  TEXT,             -- of a dead one: the same for failures of the same kind
@@ -146,6 +147,14 @@ CREATE INDEX busgen_deliveries_seq  ON busgen_deliveries (seq);
 CREATE INDEX busgen_deliveries_lane ON busgen_deliveries (subscription, lane, seq) WHERE lane IS NOT NULL;
 CREATE INDEX busgen_deliveries_key  ON busgen_deliveries (subscription, key, seq) WHERE key IS NOT NULL;
 CREATE INDEX busgen_deliveries_snoozed ON busgen_deliveries (snoozes) WHERE snoozes > 0;
+
+-- Deliveries of critical and high events that had a row from the beginning, because there was a backlog: polls of the log
+-- pass them over. Kept until the cursor has passed.
+CREATE TABLE busgen_express (
+  subscription INTEGER NOT NULL,
+  seq          INTEGER NOT NULL,
+  PRIMARY KEY (subscription, seq)
+) WITHOUT ROWID;
 
 -- Deliveries that were settled without being handled, by a word of the handler
 -- or of an operator. Kept as long as their event.
@@ -410,6 +419,7 @@ SELECT
     WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
     WHEN EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
                  WHERE r.type = l.type AND s.cursor < l.seq AND l.due_at IS NULL
+                   AND NOT EXISTS (SELECT 1 FROM busgen_express x WHERE x.subscription = s.id AND x.seq = l.seq)
                    AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.seq = l.seq)) THEN 'pending'
     WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
     ELSE 'done'

@@ -24,7 +24,13 @@ const (
 type logged struct {
 	engine.Record
 	typeID   int64
-	declared bool // typeID was found in a transaction, which may not have been stored
+	declared bool     // typeID was found in a transaction, which may not have been stored
+	express  *[]int64 // the subscriptions whose deliveries go ahead of the log; nil for nearly all
+}
+
+// passes tells whether polls of the log pass the event over for a subscription: its delivery has a row.
+func (e *logged) passes(subscription int64) bool {
+	return !e.Due.IsZero() || e.express != nil && slices.Contains(*e.express, subscription)
 }
 
 // tail is the newest part of the log in memory: what this process appended,
@@ -130,17 +136,17 @@ func (t *tail) end() int64 {
 	return t.next
 }
 
-// read appends events from seq on that match, until limit is reached or the
+// read appends events from seq on that match and come with the log, until limit is reached or the
 // tail ends, and returns the seq to go on from. It reports false when it no
 // longer holds seq.
-func (t *tail) read(dst []*logged, from int64, limit int, match func(typeID int64) bool) (_ []*logged, next int64, held bool) {
+func (t *tail) read(dst []*logged, from int64, limit int, subscription int64, match func(typeID int64) bool) (_ []*logged, next int64, held bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if from < t.first {
 		return dst, from, false
 	}
 	for ; from < t.next && len(dst) < limit; from++ {
-		if event := t.ring[from%tailEvents]; event.Due.IsZero() && match(event.typeID) {
+		if event := t.ring[from%tailEvents]; !event.passes(subscription) && match(event.typeID) {
 			dst = append(dst, event)
 		}
 	}

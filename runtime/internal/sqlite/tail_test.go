@@ -34,7 +34,7 @@ func TestTheTailReturnsWhatWasAppendedOrSaysThatItCannot(t *testing.T) {
 			"read": func(t *rapid.T) {
 				from := rapid.Int64Range(max(1, end-10_000), end).Draw(t, "from")
 				limit := rapid.IntRange(1, 300).Draw(t, "limit")
-				got, next, held := tail.read(nil, from, limit, func(typeID int64) bool { return typeID == 1 })
+				got, next, held := tail.read(nil, from, limit, 1, func(typeID int64) bool { return typeID == 1 })
 				if !held {
 					return
 				}
@@ -76,10 +76,10 @@ func TestTheNewestEventsAreHeld(t *testing.T) {
 	}
 	tail.append(events, 2)
 	all := func(int64) bool { return true }
-	if got, _, held := tail.read(nil, tailEvents+1, tailEvents, all); !held || len(got) != tailEvents {
+	if got, _, held := tail.read(nil, tailEvents+1, tailEvents, 1, all); !held || len(got) != tailEvents {
 		t.Errorf("held %d of the newest %d", len(got), tailEvents)
 	}
-	if _, _, held := tail.read(nil, tailEvents, 1, all); held {
+	if _, _, held := tail.read(nil, tailEvents, 1, 1, all); held {
 		t.Error("an event beyond the limit is held")
 	}
 }

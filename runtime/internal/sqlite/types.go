@@ -218,7 +218,8 @@ func endFormerRoutes(c *database.Conn, subscription int64) error {
 			INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 			SELECT ?1, l.seq, 'waiting', 0, ?3 FROM busgen_log l
 			WHERE l.seq > (SELECT cursor FROM busgen_subscriptions WHERE id = ?1) AND l.type = ?2 AND l.due_at IS NULL
-			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)`,
+			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = ?1 AND d.seq = l.seq)
+			  AND NOT EXISTS (SELECT 1 FROM busgen_express a WHERE a.subscription = ?1 AND a.seq = l.seq)`,
 			r.subscription, r.eventType, atOnce)
 		if err == nil {
 			err = c.Exec("DELETE FROM busgen_routes WHERE type = ? AND subscription = ?", r.eventType, r.subscription)

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/conformance"
 	"github.com/busgen/busgen/runtime/transact"
 )
 
@@ -295,3 +297,40 @@ func (otherDriver) Commit() error                                { return nil }
 func (otherDriver) Rollback() error                              { return nil }
 func (otherDriver) Close() error                                 { return nil }
 func (otherDriver) Prepare(string) (driver.Stmt, error)          { return nil, errors.New("not here") }
+
+func TestACriticalEventOfATransactionGoesAheadOfTheBacklog(t *testing.T) {
+	withEachTransaction(t, func(t *testing.T, begin func(f *fixture) transaction) {
+		f := open(t, 1)
+		var seen conformance.Journal[int]
+		_, err := runtime.Subscribe(f.Bus, bookedType, "slow", func(_ context.Context, e runtime.Event[booking]) error {
+			seen.Add(e.Payload.Account)
+			time.Sleep(time.Second)
+			return nil
+		})
+		f.must(err)
+		_, err = runtime.PublishBatch(t.Context(), f.Bus, bookedType, make([]booking, 1000))
+		f.must(err)
+		f.must(f.Start(t.Context()))
+		publish := func(to runtime.Publisher, account int) {
+			_, err := runtime.Publish(t.Context(), to, bookedType, booking{Account: account}, runtime.WithPriority(runtime.PriorityCritical))
+			f.must(err)
+		}
+		tx := begin(f)
+		publish(runtime.In(f.Bus, tx.x), 1)
+		f.must(tx.finish(true))
+		own, err := runtime.DB(f.Bus).BeginTx(t.Context(), nil)
+		f.must(err)
+		publish(runtime.In(f.Bus, own), 2)
+		f.must(own.Commit())
+		f.must(runtime.Transact(t.Context(), f.Bus, func(tx runtime.Tx) error {
+			publish(tx, 3)
+			return nil
+		}))
+		time.Sleep(10 * time.Second)
+		for account := 1; account <= 3; account++ {
+			if got := seen.All(); !slices.Contains(got, account) {
+				t.Errorf("event %d was not among the first: %v", account, got)
+			}
+		}
+	})
+}

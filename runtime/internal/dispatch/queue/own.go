@@ -18,6 +18,14 @@ type Own struct {
 	ExpiresAfter time.Duration // if the settings allow more; 0 if nothing is said
 }
 
+// PriorityOver returns the priority of an event of a type with the given one.
+func (o Own) PriorityOver(ofType Priority) Priority {
+	if o.Priority != nil {
+		return *o.Priority
+	}
+	return ofType
+}
+
 // Put adds what o says to the metadata of an event, and returns it. The map may be nil, and
 // is not changed.
 func (o Own) Put(metadata map[string]string) map[string]string {
@@ -81,6 +89,17 @@ func (p Priority) String() string {
 		return "Priority(" + strconv.Itoa(int(p)) + ")"
 	}
 	return priorities[p]
+}
+
+// Express returns how far events of the priority go ahead of a backlog.
+func (p Priority) Express() engine.Express {
+	switch p {
+	case Critical:
+		return engine.Critical
+	case High:
+		return engine.High
+	}
+	return 0
 }
 
 // Valid tells whether it is one of the constants.

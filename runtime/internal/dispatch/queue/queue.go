@@ -203,6 +203,17 @@ func (q *Queue) Len() int {
 	return q.size
 }
 
+// Express returns how many critical and how many high deliveries may run.
+func (q *Queue) Express() (critical, high int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	of := func(p Priority) int {
+		f := &q.ready[Rank(p)]
+		return len(f.items) - f.head
+	}
+	return of(Critical), of(High)
+}
+
 // Pop returns the next delivery that may run; for a guest it is an urgent one. Its key is
 // its own until done.
 func (q *Queue) Pop(guest bool) (Item, bool) {

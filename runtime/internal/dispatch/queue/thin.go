@@ -57,7 +57,7 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 	for name, line := range lines {
 		slices.SortFunc(line, func(a, b lined) int { return cmp.Compare(a.Seq, b.Seq) })
 		first := min(stay, len(line))
-		if len(line) > first && line[first].Seq <= upTo {
+		if len(line) > first && line[first].came(upTo) {
 			for _, one := range line[first:] {
 				out = q.remove(out, Surplus{Item: one.Item, Lane: name})
 			}
@@ -69,13 +69,16 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 		if q.size <= window/2 || len(out) > 0 { // it is enough, for now
 			break
 		}
-		if one.Seq <= upTo {
+		if one.came(upTo) {
 			name, _ := lane(one.Item)
 			out = q.remove(out, Surplus{Item: one.Item, Lane: name, Head: true, Due: one.due})
 		}
 	}
 	return out
 }
+
+// came tells whether the delivery is not younger than an event. What does not come in the order of the log is not.
+func (i Item) came(upTo int64) bool { return i.Seq <= upTo || i.Exempt }
 
 // movable tells whether a delivery in line may leave memory.
 func (q *Queue) movable(i Item) bool {

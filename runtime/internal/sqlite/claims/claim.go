@@ -20,13 +20,20 @@ type Claim struct {
 	Waits        bool  // its handler waits for other handlers; in the file Running is negative
 	Highest      int64 // the highest seq ever begun
 	Batch        bool  // the event is one of a batch; in the file Highest is negative
+	Express      bool  // Highest is that of the events that go ahead of the log; in the file Subscription has its highest bit
 	Life         uint32
 	Executions   uint16 // of the delivery at hand, before this one, the last 16 bits: this one is on record when the log knows of more
 	turn         uint16 // counts what the worker has written
 }
 
+const expressBit = 1 << 31
+
 func (c Claim) encode(b []byte) {
-	binary.LittleEndian.PutUint32(b[0:], uint32(c.Subscription))
+	subscription := uint32(c.Subscription)
+	if c.Express {
+		subscription |= expressBit
+	}
+	binary.LittleEndian.PutUint32(b[0:], subscription)
 	binary.LittleEndian.PutUint16(b[4:], c.turn)
 	binary.LittleEndian.PutUint16(b[6:], c.Executions)
 	running := c.Running
@@ -56,6 +63,9 @@ func decodeClaim(b []byte) (Claim, bool) {
 		Running:      int64(binary.LittleEndian.Uint64(b[8:])),
 		Highest:      int64(binary.LittleEndian.Uint64(b[16:])),
 		Life:         binary.LittleEndian.Uint32(b[24:]),
+	}
+	if c.Subscription != ofProcess && c.Subscription&expressBit != 0 {
+		c.Subscription, c.Express = c.Subscription&^expressBit, true
 	}
 	if c.Running < 0 {
 		c.Running, c.Waits = -c.Running, true

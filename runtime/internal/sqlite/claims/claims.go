@@ -202,10 +202,22 @@ func (c *File) reserve() *Place {
 	return p
 }
 
-// Begin says that the worker at p is busy with seq, after so many executions. An
+// Begin says that the worker at p is busy with seq, after so many executions, and that seqs up to upTo may have begun. An
 // error is not reported: the worst it does is that a crash counts for nobody.
-func (c *File) Begin(p *Place, subscription, seq int64, executions int) {
-	c.claim(p, subscription, seq, seq, executions)
+func (c *File) Begin(p *Place, subscription, seq, upTo int64, executions int) {
+	c.claim(p, subscription, seq, upTo, executions)
+}
+
+// BeginExpress says that of the events which go ahead of the log those up to seq may have begun. The place is for nothing else.
+func (c *File) BeginExpress(p *Place, subscription, seq int64) {
+	p.mu.Lock()
+	p.begin(c.life, subscription, 0, seq, 0)
+	p.last.Express = true
+	ok := c.write(p)
+	p.mu.Unlock()
+	if !ok {
+		c.giveUpMapping(p)
+	}
 }
 
 // Prepare is Begin for an event that no handler has been called for.

@@ -18,9 +18,9 @@ func TestClaimsAreReadByTheNextOwner(t *testing.T) {
 	must(t, first.Own())
 	must(t, first.Clear(3))
 	a, b, c := first.Reserve(), first.Reserve(), first.Reserve()
-	first.Begin(a, 7, 100, 0)
-	first.Begin(b, 7, 101, 0)
-	first.Begin(a, 7, 102, 0)
+	first.Begin(a, 7, 100, 100, 0)
+	first.Begin(b, 7, 101, 101, 0)
+	first.Begin(a, 7, 102, 102, 0)
 	first.End(a, 102)
 	_ = c // never used
 
@@ -52,7 +52,7 @@ func TestMoreWorkersThanAreMappedAreClaimedToo(t *testing.T) {
 	must(t, first.Clear(3))
 	const workers = mappedLimit/(2*claimSize) + 3
 	for n := range int64(workers) {
-		first.Begin(first.Reserve(), 1, n+1, 0)
+		first.Begin(first.Reserve(), 1, n+1, n+1, 0)
 	}
 	die(t, first)
 	second := &File{path: path}
@@ -92,7 +92,7 @@ func TestAClaimThatIsTornLeavesTheOneBefore(t *testing.T) {
 		must(t, first.Clear(3))
 		place := first.Reserve()
 		for n := range torn {
-			first.Begin(place, 1, int64(n+1), 0)
+			first.Begin(place, 1, int64(n+1), int64(n+1), 0)
 		}
 		first.mapped[(torn%2)*claimSize+9] ^= 1
 		die(t, first)
@@ -126,7 +126,7 @@ func TestAClaimSaysWhetherItsHandlerWaits(t *testing.T) {
 			t.Errorf("found %+v, want that 5 was begun, %d runs, and that waiting is %v", found, running, waits)
 		}
 	}
-	first.Begin(place, 1, 5, 0)
+	first.Begin(place, 1, 5, 5, 0)
 	says(5, false)
 	first.SetWaiting(place, 5, true)
 	says(5, true)
@@ -148,9 +148,9 @@ func TestAWorkerSurvivesThatItsClaimsAreCutAway(t *testing.T) {
 	must(t, first.Own())
 	must(t, first.Clear(3))
 	place := first.Reserve()
-	first.Begin(place, 1, 1, 0)
+	first.Begin(place, 1, 1, 1, 0)
 	must(t, os.Truncate(path, 0))
-	first.Begin(place, 1, 2, 0)
+	first.Begin(place, 1, 2, 2, 0)
 	die(t, first)
 	if found := claimsIn(t, path); len(found) != 1 || found[0].Running != 2 {
 		t.Errorf("found %+v, want the claim after that", found)
@@ -166,7 +166,7 @@ func TestAClaimThatCannotBeReplacedIsTakenBack(t *testing.T) {
 	must(t, unmapFile(first.mapped))
 	first.mapped = nil
 	place := first.Reserve()
-	first.Begin(place, 1, 1, 0)
+	first.Begin(place, 1, 1, 1, 0)
 	writable := first.file
 	defer writable.Close()
 	appending, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0) // which refuses WriteAt
@@ -178,7 +178,7 @@ func TestAClaimThatCannotBeReplacedIsTakenBack(t *testing.T) {
 	}
 	first.file = writable
 	must(t, appending.Close())
-	first.Begin(place, 1, 2, 0)
+	first.Begin(place, 1, 2, 2, 0)
 	if found := claimsIn(t, path); len(found) != 1 || found[0].Running != 2 {
 		t.Errorf("found %+v, want the claim that could be written again", found)
 	}

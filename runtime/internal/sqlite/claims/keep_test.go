@@ -22,7 +22,7 @@ func TestClaimsAreMadeAgainEachTimeThatTheyAreDeletedAndNotOtherwise(t *testing.
 	must(t, c.Own())
 	defer c.Release()
 	must(t, c.Clear(1))
-	c.Begin(c.Reserve(), 7, 42, 0)
+	c.Begin(c.Reserve(), 7, 42, 42, 0)
 	var log strings.Builder
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	for n := range 3 {

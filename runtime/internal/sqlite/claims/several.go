@@ -6,6 +6,7 @@ import "runtime/debug"
 type Start struct {
 	Place      *Place
 	Seq        int64
+	UpTo       int64
 	Executions int // of the event so far
 }
 
@@ -14,7 +15,7 @@ type Start struct {
 // it was a batch.
 func (c *File) BeginAll(subscription int64, all []Start) {
 	c.each(all, func(s *Start) bool {
-		s.Place.begin(c.life, subscription, s.Seq, s.Seq, s.Executions)
+		s.Place.begin(c.life, subscription, s.Seq, s.UpTo, s.Executions)
 		s.Place.last.Batch = true
 		return true
 	})

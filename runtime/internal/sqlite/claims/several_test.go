@@ -9,7 +9,7 @@ import (
 // startsOf returns workers at places, each with an event from seq on.
 func startsOf(c *File, n int, seq int64) (all []Start) {
 	for i := range n {
-		all = append(all, Start{Place: c.Reserve(), Seq: seq + int64(i), Executions: i})
+		all = append(all, Start{Place: c.Reserve(), Seq: seq + int64(i), UpTo: seq + int64(i), Executions: i})
 	}
 	return all
 }
@@ -38,7 +38,7 @@ func TestEachOfSeveralWorkersHasAClaim(t *testing.T) {
 		t.Errorf("claimed are %v, want 100 to 104", found)
 	}
 	c.End(all[1].Place, 101)
-	c.Begin(all[1].Place, 7, 200, 0)
+	c.Begin(all[1].Place, 7, 200, 200, 0)
 	c.EndAll(all[:4]) // the second is busy with something else by now
 	if found := runningIn(t, path); len(found) != 2 || found[104] != 4 || found[200] != 0 {
 		t.Errorf("claimed are %v, want 104 and 200", found)

@@ -110,7 +110,7 @@ func (a *Arrival) messages(e *engine.MovedEvent, next *arrivalRecord, at int64) 
 		}
 		if msgs = append(msgs, m); one.State == engine.MovedDead {
 			next.Moved.Dead++
-		} else if one.State != engine.MovedCancelled {
+		} else if one.State != engine.MovedCancelled && one.State != engine.MovedDone {
 			next.Moved.Waiting++
 		}
 	}
@@ -134,6 +134,7 @@ func (a *Arrival) fits(m *stream.Msg, r *engine.Record) error {
 // movedStates are the states of deliveries that are moved.
 var movedStates = map[engine.MovedState]ledger.State{
 	engine.MovedWaiting: ledger.Waiting, engine.MovedHeld: ledger.Held, engine.MovedDead: ledger.Dead, engine.MovedCancelled: ledger.Discarded,
+	engine.MovedDone: ledger.Done,
 }
 
 // rowMsg returns the message of a delivery. If it is too large, it loses the stacks and logs

@@ -227,6 +227,14 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	return dst, more, nil
 }
 
+// Express implements [engine.Source]. Events come in the order of the log.
+func (c *consumer) Express() (critical, high bool) { return false, false }
+
+// PollExpress implements [engine.Source].
+func (c *consumer) PollExpress(dst []*engine.Delivery, _, _ int) ([]*engine.Delivery, error) {
+	return dst, nil
+}
+
 // Reread implements [engine.Source]. What the log knows is the view of this process, which follows the servers.
 func (c *consumer) Reread() (soon bool) {
 	h := c.unit.in
