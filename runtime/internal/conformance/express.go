@@ -137,7 +137,7 @@ func (env *Env) TestACriticalEventGoesAheadOfAThousandRetries(t *testing.T) {
 			seen.Add(numberOf(e))
 			time.Sleep(time.Second)
 			return nil
-		}, runtime.WithBreaker(breaker.Off()), runtime.WithFailureThrottle(100))
+		}, runtime.WithBreaker(breaker.Off()))
 		Must(t, err)
 		f.backlogOf(Numbers(1, 1000))
 		f.MustStart()

@@ -67,6 +67,7 @@ func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery,
 
 func (c *endless) Reread() bool { return false }
 func (c *endless) Parked() bool { return false }
+func (c *endless) Express() (critical, high bool) { return false, false }
 
 func (c *endless) Cancelled(int64) (string, bool) { return "", false }
 func (c *endless) Begin(all []*engine.Delivery, _ []int, started time.Time) (n int, begun time.Time, cancelled bool) {

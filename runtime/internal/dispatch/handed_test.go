@@ -60,6 +60,7 @@ type fresh struct {
 }
 
 func (c *fresh) Parked() bool { return false }
+func (c *fresh) Express() (critical, high bool) { return false, false }
 
 func (c *fresh) Prepare(*engine.Delivery) {}
 

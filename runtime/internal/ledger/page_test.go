@@ -49,7 +49,7 @@ var elsewhere = map[string][]string{
 		"The events of a batch are in log order,",
 		"A failing event does not hold up others.",
 		"The catalogue gives a strict order with `strict_order`.",
-		"Priorities reorder the pending events of one subscription,",
+		"Priorities reorder the pending events of one subscription:", "A critical or high event goes ahead of the whole backlog,",
 		"Subscriptions are independent of each other.",
 	},
 	"dispatch calls the members of a group": {
