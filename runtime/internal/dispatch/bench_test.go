@@ -65,8 +65,8 @@ func (c *endless) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery,
 	return dst, c.left > 0, nil
 }
 
-func (c *endless) Reread() bool { return false }
-func (c *endless) Parked() bool { return false }
+func (c *endless) Reread() bool                   { return false }
+func (c *endless) Parked() bool                   { return false }
 func (c *endless) Express() (critical, high bool) { return false, false }
 
 func (c *endless) Cancelled(int64) (string, bool) { return "", false }

@@ -59,7 +59,7 @@ type fresh struct {
 	left, at int
 }
 
-func (c *fresh) Parked() bool { return false }
+func (c *fresh) Parked() bool                   { return false }
 func (c *fresh) Express() (critical, high bool) { return false, false }
 
 func (c *fresh) Prepare(*engine.Delivery) {}
