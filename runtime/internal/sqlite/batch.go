@@ -136,8 +136,8 @@ func (b *batch) declareTypes(events []logged) (err error) {
 	return nil
 }
 
-// special tells whether an event is delayed or has an idempotency key.
-func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil }
+// special tells whether an event is delayed, has an idempotency key, or is known and not to be written.
+func (e logged) special() bool { return !e.Due.IsZero() || e.Dedupe != nil || e.Duplicate }
 
 // insertPlain writes events that are due at once and have no key.
 func (b *batch) insertPlain(events []logged) error {
