@@ -63,10 +63,10 @@ func (b *innerBus) runRelay(ctx context.Context) {
 
 // takeRelayed is [outbox.Bus].Take.
 func (b *innerBus) takeRelayed(ctx context.Context, records []engine.Record) (left []int, err error) {
-	taken := make([]engine.Record, 0, len(records))
+	taken, at := make([]engine.Record, 0, len(records)), make([]int, 0, len(records))
 	for i := range records {
 		if r, ok := b.relayed(records[i]); ok {
-			taken = append(taken, r)
+			taken, at = append(taken, r), append(at, i)
 		} else {
 			left = append(left, i)
 		}
@@ -78,29 +78,35 @@ func (b *innerBus) takeRelayed(ctx context.Context, records []engine.Record) (le
 		return nil, err
 	}
 	err = b.log.Append(ctx, taken)
-	if _, conflict := errors.AsType[*event.ConflictError](err); conflict { // nothing is stored, and the error does not say of which record it is
-		for i := range taken {
-			if err = b.takeAlone(ctx, taken[i]); err != nil {
-				return nil, public(err)
-			}
+	if _, conflict := errors.AsType[*event.ConflictError](err); !conflict {
+		return left, public(err)
+	}
+	for i, r := range taken { // nothing is stored, and the error does not say which of them it is about
+		fits, err := b.takeAlone(ctx, r)
+		if err != nil {
+			return nil, public(err)
+		}
+		if !fits {
+			left = append(left, at[i])
 		}
 	}
-	return left, public(err)
+	return left, nil
 }
 
-// takeAlone stores one record, or that it has the idempotency key of an event with another payload.
-func (b *innerBus) takeAlone(ctx context.Context, r engine.Record) error {
+// takeAlone stores one record, or that it has the idempotency key of an event with another payload. It returns false if
+// that is too large.
+func (b *innerBus) takeAlone(ctx context.Context, r engine.Record) (fits bool, err error) {
 	one := batch{bus: b, records: []engine.Record{r}}
-	err := one.unlessSame(ctx, func() error { return b.log.Append(ctx, one.records) })
+	err = one.unlessSame(ctx, func() error { return b.log.Append(ctx, one.records) })
 	conflict, ok := errors.AsType[*event.ConflictError](err)
 	if !ok {
-		return err
+		return true, err
 	}
-	refused, ok := b.refusedByRelay(r, conflict.Error())
-	if !ok {
-		return err
+	refused, fits := b.refusedByRelay(r, conflict.Error())
+	if !fits {
+		return false, nil
 	}
-	return b.log.Append(ctx, []engine.Record{refused})
+	return true, b.log.Append(ctx, []engine.Record{refused})
 }
 
 // relayed returns the record that stands for an event of the outbox in the log, or false if that is too large.

@@ -54,7 +54,7 @@ func server(t testing.TB) *pgtest.Server {
 	return shared.Server
 }
 
-// missing skips a test for a visitor who has no Postgres.
+// missing skips a test for a visitor who has no Postgres. It fails where all changes are tested.
 func missing(t testing.TB, err error) {
 	t.Helper()
 	switch {
@@ -147,7 +147,7 @@ func (f *fixture) handle(bus *runtime.Bus) *orders {
 }
 
 // limit is how long tests wait for what must come.
-const limit = 15*time.Second
+const limit = 15 * time.Second
 
 // until waits until something holds.
 func (f *fixture) until(what string, holds func() bool) {

@@ -19,7 +19,8 @@ type lease struct {
 	*tables
 	owner   uuid.UUID
 	bus     string    // to which it relays, for operators
-	renewed time.Time // zero if another process has it
+	renewed time.Time // zero if another process has it, or it is to be looked
+	had     bool      // at some time
 	former  string    // the bus that the one before has relayed to, if that is another one
 }
 
@@ -35,7 +36,7 @@ func (l *lease) held(ctx context.Context) (bool, error) {
 		if err := scan(&former); err != nil {
 			return err
 		}
-		if l.renewed, l.former = now, ""; former != nil && *former != l.bus {
+		if l.renewed, l.had, l.former = now, true, ""; former != nil && *former != l.bus {
 			l.former = *former
 		}
 		return nil
@@ -48,7 +49,7 @@ func (l *lease) held(ctx context.Context) (bool, error) {
 
 // end lets others relay at once.
 func (l *lease) end() {
-	if l.renewed.IsZero() {
+	if !l.had {
 		return
 	}
 	ctx, end := context.WithTimeout(context.Background(), time.Second)

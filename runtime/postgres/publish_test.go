@@ -39,7 +39,9 @@ func TestAnEventIsDeliveredIfItsTransactionIsCommittedThroughDatabaseSQL(t *test
 // Prepared statements, sessions and listening do not work behind it.
 func TestBehindAPooler(t *testing.T) {
 	s := server(t)
-	f := fixtureAt(t, s.Pooler(t, s.Database(t)))
+	behind, err := s.Pooler(t, s.Database(t))
+	missing(t, err)
+	f := fixtureAt(t, behind)
 	t.Run("with a pool of pgx", func(t *testing.T) { (&fixture{t, f.url, f.pool}).delivers(f.pool) })
 	t.Run("with database/sql", func(t *testing.T) {
 		db, err := sql.Open("pgx", f.url)

@@ -37,14 +37,10 @@ import (
 // While the bus or Postgres fail, events stay in the outbox, and the relay tries again. [observe.CheckOutbox] says for how long,
 // and [runtime.Stats].Outbox what was relayed.
 func Relay(db DB, opts ...Option) runtime.Option {
-	t, err := newTables(db, opts)
-	if err == nil && t.notify && t.listen == nil {
-		err = errors.New("postgres: WithNotify of Relay needs a connection to listen on")
-	}
+	r, err := newRelay(db, opts)
 	if err != nil {
 		return runtime.WithEngine(refused{err})
 	}
-	r := &relay{tables: t, bell: newBell(t), left: map[int64]time.Time{}}
 	return outbox.WithRelay(r).(runtime.Option)
 }
 
@@ -59,6 +55,17 @@ type relay struct {
 
 	mu     sync.Mutex
 	status observe.Outbox
+}
+
+func newRelay(db DB, opts []Option) (*relay, error) {
+	t, err := newTables(db, opts)
+	if err == nil && t.notify && t.listen == nil {
+		err = errors.New("postgres: WithNotify of Relay needs a connection to listen on")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &relay{tables: t, bell: newBell(t), left: map[int64]time.Time{}}, nil
 }
 
 // outbox is for [In].
@@ -76,6 +83,8 @@ const (
 	standbyPause = time.Second
 	// failedPause is how long it waits after an error, at most.
 	failedPause = time.Second
+	// ringPause is how long it waits after somebody has published, which is for all that is published meanwhile.
+	ringPause = 5 * time.Millisecond
 	// resetEvery is how often it looks from the beginning.
 	resetEvery = time.Minute
 )
@@ -118,7 +127,7 @@ func (r *relay) Run(ctx context.Context, to outbox.Bus) {
 		case <-ear: // perhaps it is not committed yet
 			pause = r.least
 			select {
-			case <-time.After(r.least):
+			case <-time.After(min(r.least, ringPause)):
 			case <-ctx.Done():
 			}
 		case <-ctx.Done():

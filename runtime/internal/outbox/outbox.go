@@ -25,7 +25,7 @@ type Bus struct {
 	Logger *slog.Logger
 	// Take stores those records that the log does not have, in order, and on disk when the error is nil. What cannot
 	// be an event of this bus it makes a dead letter of [Subscription]. The records at the indexes that it
-	// returns are too large for that, and not stored. On an error nothing is stored.
+	// returns are too large for that, and not stored. After an error some may be stored, and are known when they come again.
 	Take func(ctx context.Context, records []engine.Record) (left []int, err error)
 }
 

@@ -34,8 +34,8 @@ type Server struct {
 	made   int // databases
 }
 
-// ErrMissing says what to install.
-var ErrMissing = errors.New("there is no Postgres: apt-get install postgresql (the tests look for initdb in PATH and in /usr/lib/postgresql/*/bin)")
+// ErrMissing says that something is not installed.
+var ErrMissing = errors.New("not installed")
 
 // binaries returns the folder of the newest installed version.
 func binaries() (string, error) {
@@ -44,7 +44,7 @@ func binaries() (string, error) {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		return "", ErrMissing
+		return "", fmt.Errorf("%w: apt-get install postgresql (initdb is looked for in PATH and in /usr/lib/postgresql/*/bin)", ErrMissing)
 	}
 	version := func(path string) int {
 		n, _ := strconv.Atoi(strings.Split(path, "/")[4])
@@ -190,16 +190,23 @@ func Pool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
+// pgbouncer returns the path of the pooler.
+func pgbouncer() (string, error) {
+	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%w: apt-get install pgbouncer", ErrMissing)
+}
+
 // Pooler starts pgbouncer in transaction mode before a server, and returns the address of the same database behind it. It ends
 // with the test.
-func (s *Server) Pooler(t testing.TB, url string) string {
+func (s *Server) Pooler(t testing.TB, url string) (string, error) {
 	t.Helper()
-	path, err := exec.LookPath("pgbouncer")
+	path, err := pgbouncer()
 	if err != nil {
-		path = "/usr/sbin/pgbouncer"
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("there is no pgbouncer: apt-get install pgbouncer")
+		return "", err
 	}
 	port, err := FreePort()
 	if err != nil {
@@ -227,7 +234,7 @@ func (s *Server) Pooler(t testing.TB, url string) string {
 		conn, err := pgx.ConnectConfig(t.Context(), config)
 		if err == nil {
 			conn.Close(t.Context())
-			return behind + "&default_query_exec_mode=exec"
+			return behind + "&default_query_exec_mode=exec", nil
 		}
 		if time.Now().After(end) {
 			t.Fatalf("pgbouncer does not start: %v: %s", err, log.String())
