@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// DB is a *[pgxpool.Pool], a *[pgx.Conn] that the program does not use itself, or a *[sql.DB] of the driver of pgx
-// (stdlib) or of lib/pq. It stays open when the bus is shut down.
+// DB is a *[pgxpool.Pool], a *[sql.DB] of the driver of pgx (stdlib), or a *[pgx.Conn] that the program does not use itself,
+// which does not connect again when it ends. It stays open when the bus is shut down.
 type DB any
 
 // Option changes how a database is used.

@@ -25,6 +25,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/outbox"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/postgres"
+	"github.com/busgen/busgen/runtime/postgres/internal/pgtest"
 )
 
 // intercepted opens a bus in a file whose relay gives records to take, which may give them on.
@@ -393,4 +394,34 @@ func TestAnEventOfAFormerNameIsRelayed(t *testing.T) {
 	_, err = place(t.Context(), f.outbox(), "Ada", 1)
 	conformance.Must(t, err)
 	f.until("it is handled", func() bool { return slices.Equal(types.All(), []string{"order.made"}) })
+}
+
+// What docs/postgres.md says that users of the database need.
+func TestUsersNeedFewRights(t *testing.T) {
+	f := newFixture(t)
+	as := func(role, rights string) *fixture {
+		f.exec("CREATE ROLE " + role + " LOGIN")
+		t.Cleanup(func() {
+			_, err := f.pool.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+			conformance.Must(t, err)
+		})
+		f.exec(strings.ReplaceAll(rights, "ROLE", role))
+		pool := pgtest.Pool(t, strings.Replace(f.url, "postgres@", role+"@", 1))
+		return &fixture{t, f.url, pool}
+	}
+	from := as("rights_publisher", "GRANT USAGE ON SCHEMA busgen TO ROLE; GRANT INSERT ON busgen.outbox TO ROLE; GRANT SELECT ON busgen.version TO ROLE")
+	to := as("rights_relay", "GRANT USAGE ON SCHEMA busgen TO ROLE; GRANT SELECT, DELETE ON busgen.outbox TO ROLE; GRANT SELECT, UPDATE ON busgen.relay TO ROLE")
+	got := f.handle(to.relay())
+	bus := from.outbox()
+	for i := range 2 {
+		_, err := place(t.Context(), bus, "Ada", i)
+		conformance.Must(t, err)
+	}
+	from.tx(func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), "SET LOCAL synchronous_commit = off") // the relay waits for the disk
+		conformance.Must(t, err)
+		_, err = place(t.Context(), postgres.In(bus, tx), "Ada", 2)
+		return err
+	})
+	f.want(got, "Ada 0", "Ada 1", "Ada 2")
 }
