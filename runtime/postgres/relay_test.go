@@ -337,7 +337,7 @@ func TestARelayIsNotifiedByOtherProcesses(t *testing.T) {
 	f := newFixture(t)
 	conn, err := pgx.Connect(t.Context(), f.url)
 	conformance.Must(t, err)
-	defer conn.Close(context.Background())
+	t.Cleanup(func() { conn.Close(context.Background()) }) // after the bus is shut down
 	got := f.handle(f.relay(postgres.WithNotify(conn), postgres.WithPoll(time.Minute, time.Minute)))
 	f.until("it listens", func() bool {
 		return f.number("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND state = 'idle'") == 1
