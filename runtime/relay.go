@@ -15,12 +15,12 @@ import (
 )
 
 func init() {
-	outbox.WithRelay = func(r outbox.Relay) any {
+	outbox.WithRelay = func(make func() outbox.Relay) any {
 		return Option(func(c *config) error {
 			if c.relay != nil {
 				return errors.New("the bus has two relays: it has one outbox")
 			}
-			c.relay = r
+			c.relay = make()
 			return nil
 		})
 	}

@@ -9,11 +9,7 @@ import (
 
 // Intercepted is [Relay] whose bus is replaced by what around returns.
 func Intercepted(db DB, around func(outbox.Bus) outbox.Bus, opts ...Option) runtime.Option {
-	r, err := newRelay(db, opts)
-	if err != nil {
-		return runtime.WithEngine(refused{err})
-	}
-	return outbox.WithRelay(&intercepted{r, around}).(runtime.Option)
+	return withRelay(db, opts, func(r *relay) outbox.Relay { return &intercepted{r, around} })
 }
 
 type intercepted struct {
@@ -22,6 +18,3 @@ type intercepted struct {
 }
 
 func (i *intercepted) Run(ctx context.Context, to outbox.Bus) { i.relay.Run(ctx, i.around(to)) }
-
-// ResetEvery is how often a relay looks from the beginning.
-const ResetEvery = resetEvery

@@ -37,11 +37,21 @@ import (
 // While the bus or Postgres fail, events stay in the outbox, and the relay tries again. [observe.CheckOutbox] says for how long,
 // and [runtime.Stats].Outbox what was relayed.
 func Relay(db DB, opts ...Option) runtime.Option {
-	r, err := newRelay(db, opts)
+	return withRelay(db, opts, func(r *relay) outbox.Relay { return r })
+}
+
+// withRelay returns the option for a relay within what around returns.
+func withRelay(db DB, opts []Option, around func(*relay) outbox.Relay) runtime.Option {
+	t, err := newTables(db, opts)
+	if err == nil && t.notify && t.listen == nil {
+		err = errors.New("postgres: WithNotify of Relay needs a connection to listen on")
+	}
 	if err != nil {
 		return runtime.WithEngine(refused{err})
 	}
-	return outbox.WithRelay(r).(runtime.Option)
+	return outbox.WithRelay(func() outbox.Relay {
+		return around(&relay{tables: t, bell: newBell(t), left: map[int64]time.Time{}})
+	}).(runtime.Option)
 }
 
 // relay implements [outbox.Relay]. What is above mu belongs to the goroutine of Run.
@@ -55,17 +65,6 @@ type relay struct {
 
 	mu     sync.Mutex
 	status observe.Outbox
-}
-
-func newRelay(db DB, opts []Option) (*relay, error) {
-	t, err := newTables(db, opts)
-	if err == nil && t.notify && t.listen == nil {
-		err = errors.New("postgres: WithNotify of Relay needs a connection to listen on")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &relay{tables: t, bell: newBell(t), left: map[int64]time.Time{}}, nil
 }
 
 // outbox is for [In].
@@ -207,11 +206,11 @@ func (r *relay) bring(ctx context.Context, to outbox.Bus) (v view, relayed int, 
 		return v, 0, err
 	}
 	if now := time.Now(); now.Sub(r.reset) > resetEvery {
-		r.floor, r.reset = floor{}, now
-		clear(r.left) // the bus may take larger ones by now
-		if err := r.dropOld(try); err != nil {
+		if err := r.keepParts(try); err != nil {
 			return v, 0, err
 		}
+		r.floor, r.reset = floor{}, now
+		clear(r.left) // the bus may take larger ones by now
 	}
 	if v, err = r.read(try, r.floor.at, slices.Collect(maps.Keys(r.left))); err != nil {
 		return v, 0, err
@@ -258,8 +257,8 @@ func (r *relay) leave(row *engine.Record, logger *slog.Logger) {
 		"schema", r.schema, "seq", row.Seq, "event_id", row.ID, "event_type", row.Type, "bytes", len(row.Payload))
 }
 
-// dropOld makes the parts of the table of relayed events that are needed, and drops those that are too old.
-func (r *relay) dropOld(ctx context.Context) error {
+// keepParts makes the parts of the table of relayed events that are needed, and drops those that are too old.
+func (r *relay) keepParts(ctx context.Context) error {
 	if r.keep == 0 {
 		return nil
 	}

@@ -41,5 +41,6 @@ type Joining interface {
 	Wait() error
 }
 
-// WithRelay returns the runtime.Option for a bus with a relay. Package runtime sets it when the program starts.
-var WithRelay func(Relay) any
+// WithRelay returns the runtime.Option for a bus with a relay, which is made anew for each bus. Package runtime sets it when
+// the program starts.
+var WithRelay func(make func() Relay) any
