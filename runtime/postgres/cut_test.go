@@ -17,7 +17,7 @@ import (
 	"github.com/busgen/busgen/runtime/postgres/internal/pgtest"
 )
 
-var cuts = short.Flag("cut.events", 3_000, 400, "how many events are published over connections that are cut")
+var cuts = short.Flag("cut.events", 2_000, 400, "how many events are published over connections that are cut")
 
 // network lies before a server, and cuts connections.
 type network struct {
@@ -76,7 +76,8 @@ func TestEventsArriveOnceOverConnectionsThatAreCut(t *testing.T) {
 	t.Cleanup(func() { n.Close() })
 	address.Host = listener.Addr().String()
 	f := &fixture{t, address.String(), pgtest.Pool(t, address.String())}
-	from, got := f.outbox(), f.handle(f.relay())
+	from, bus := f.outbox(), f.relay()
+	got := f.handle(bus)
 	stop := make(chan struct{})
 	var cutting, publishing sync.WaitGroup
 	cutting.Go(func() {
@@ -84,27 +85,25 @@ func TestEventsArriveOnceOverConnectionsThatAreCut(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(time.Duration(rand.IntN(20)) * time.Millisecond):
+			case <-time.After(time.Duration(rand.IntN(50)) * time.Millisecond):
 				n.cut()
 			}
 		}
 	})
-	var want []string
+	known, doubtful := &conformance.Journal[string]{}, &conformance.Journal[string]{}
 	const publishers = 8
 	for i := range publishers {
-		for number := range cuts.N() / publishers {
-			want = append(want, fmt.Sprint(i, " ", number))
-		}
 		publishing.Go(func() {
 			for number := range cuts.N() / publishers {
-				if _, err := place(t.Context(), from, fmt.Sprint(i), number); err != nil {
-					t.Error(err)
-				}
+				f.publish(from, fmt.Sprint(i), number, known, doubtful)
 			}
 		})
 	}
 	publishing.Wait()
 	close(stop)
 	cutting.Wait()
-	direct.want(got, want...)
+	direct.drained()
+	direct.until("all are handled", func() bool { return len(got.All()) >= len(known.All()) })
+	conformance.Must(t, bus.WaitIdle(t.Context()))
+	f.wantOnce(got, known, doubtful)
 }

@@ -185,7 +185,7 @@ func (l *log) store(records []engine.Record) error {
 	ctx, end := context.WithTimeout(context.Background(), patience)
 	defer end()
 	doubt := false
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		try, over := context.WithTimeout(ctx, tryTime)
 		err := l.insert(try, l.db, records)
 		over()
