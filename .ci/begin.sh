@@ -41,6 +41,15 @@ typescript() {
   export PATH="$TMPDIR/npm/node_modules/.bin:$PATH"
 } >/dev/null
 
+# postgres installs the servers that tests of runtime/postgres start, if they are not there.
+postgres() {
+  if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || ! command -v pgbouncer >/dev/null; then
+    local as=
+    [ "$(id -u)" = 0 ] || as=sudo
+    $as apt-get update -q && DEBIAN_FRONTEND=noninteractive $as apt-get install -qy postgresql pgbouncer
+  fi
+}
+
 # The modules in folders with a go.mod of their own: module FOLDER, and what go test is given.
 module() {
   (cd "$1" && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 20m "${@:2}")

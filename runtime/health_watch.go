@@ -244,7 +244,7 @@ func (h *healthWatch) measure(now reading) []observe.HealthCheck {
 		c.Exceeded = c.Samples >= uint64(p.MinSamples) && c.Value > threshold
 		return c
 	}
-	return []observe.HealthCheck{
+	all := []observe.HealthCheck{
 		rate(observe.CheckRetries, p.RetryRate, func(t tally) (part, whole uint64) { return t.retries, t.attempts }),
 		h.deadLetters,
 		rate(observe.CheckTimeouts, p.TimeoutRate, func(t tally) (part, whole uint64) { return t.timeouts, t.attempts }),
@@ -257,6 +257,10 @@ func (h *healthWatch) measure(now reading) []observe.HealthCheck {
 		h.unwritable,
 		h.held,
 	}
+	if h.bus.config.relay != nil {
+		all = append(all, h.bus.checkOutbox(now.at))
+	}
+	return all
 }
 
 // stallCheck says that subscriptions have stalled within the window, or stand still. It belongs to the goroutine of watch.

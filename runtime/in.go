@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/outbox"
 	"github.com/busgen/busgen/runtime/transact"
 )
 
@@ -65,8 +66,9 @@ func (j *joined) target() (bus, tx any) { return j.bus, j }
 
 // append implements within.
 func (j *joined) append(ctx context.Context, a *dispatch.Attempt, records []engine.Record) error {
-	log, ok := j.bus.log.(engine.Joiner)
-	if !ok {
+	elsewhere, ok := j.x.(outbox.Joining)
+	log, joins := j.bus.log.(engine.Joiner)
+	if !ok && !joins {
 		return fmt.Errorf("publish in a transaction of the program: %w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
 	}
 	if err := j.bus.accepts(); err != nil {
@@ -77,10 +79,14 @@ func (j *joined) append(ctx context.Context, a *dispatch.Attempt, records []engi
 			return err
 		}
 	}
-	if err := j.bus.makeRoom(len(records)); err != nil {
+	if ok {
+		err := elsewhere.Join(ctx, j.bus.home(), records)
+		if err != nil {
+			return public(err)
+		}
+	} else if err := j.bus.makeRoom(len(records)); err != nil {
 		return err
-	}
-	if err := log.Join(ctx, j.x, records); err != nil {
+	} else if err := log.Join(ctx, j.x, records); err != nil {
 		return public(err)
 	}
 	j.bus.published(records)
@@ -89,6 +95,9 @@ func (j *joined) append(ctx context.Context, a *dispatch.Attempt, records []engi
 
 // wait implements within.
 func (j *joined) wait(ctx context.Context, r *Receipt) error {
+	if elsewhere, ok := j.x.(outbox.Joining); ok {
+		return elsewhere.Wait()
+	}
 	held, err := j.bus.log.(engine.Joiner).Holds(ctx, r.seq, r.ID)
 	if err == nil && !held {
 		err = transact.ErrUncommitted

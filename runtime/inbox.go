@@ -34,9 +34,6 @@ func SubscribeInbox(bus *Bus, name string, opts ...SubscribeOption) (*Subscripti
 }
 
 func (b *innerBus) subscribeInbox(name string, opts []SubscribeOption) (*Subscription, error) {
-	s := &innerSubscription{bus: b, name: name, pattern: engine.InboxType, raw: true, inbox: true}
-	s.config.fromBeginning = true
-	takes := func(ctx context.Context, e Event[any]) error { return b.publishSent(ctx, e.Payload.(Raw)) }
 	log, ok := b.log.(engine.Inbox)
 	if !ok {
 		return nil, &SubscribeError{Subscription: name, Problem: errNoInbox.Error(), Err: errNoInbox}
@@ -47,13 +44,22 @@ func (b *innerBus) subscribeInbox(name string, opts []SubscribeOption) (*Subscri
 	if err != nil {
 		return nil, b.notSubscribed(ctx, public(err))
 	}
-	subscription, err := s.subscribe(func(a *dispatch.Attempt) error {
-		return call(a, s, slices.Clone(Raw(a.Payload)), takes)
-	}, innermost(s, reflect.TypeFor[Raw](), takes), opts)
+	subscription, err := b.subscribeSent(name, engine.InboxType, opts)
 	if err == nil {
 		b.inbox.subscribed()
 	}
 	return subscription, err
+}
+
+// subscribeSent subscribes to a type of the bus's own whose payloads are events that were sent. It publishes them.
+func (b *innerBus) subscribeSent(name, eventType string, opts []SubscribeOption) (*Subscription, error) {
+	s := &innerSubscription{bus: b, name: name, pattern: eventType, raw: true, inbox: true}
+	s.config.fromBeginning = true
+	scope := eventType[1:] // in which the ids of its events are unique
+	takes := func(ctx context.Context, e Event[any]) error { return b.publishSent(ctx, e.Payload.(Raw), scope) }
+	return s.subscribe(func(a *dispatch.Attempt) error {
+		return call(a, s, slices.Clone(Raw(a.Payload)), takes)
+	}, innermost(s, reflect.TypeFor[Raw](), takes), opts)
 }
 
 var errNoInbox = &event.UnsupportedError{
@@ -62,7 +68,7 @@ var errNoInbox = &event.UnsupportedError{
 }
 
 // publishSent publishes what was sent, as part of the success of the handler that ctx is of.
-func (b *innerBus) publishSent(ctx context.Context, payload []byte) error {
+func (b *innerBus) publishSent(ctx context.Context, payload []byte, scope string) error {
 	var sent engine.Sent
 	if err := json.Unmarshal(payload, &sent); err != nil {
 		return Permanent(fmt.Errorf("this is no message of an inbox: %w", err))
@@ -74,7 +80,7 @@ func (b *innerBus) publishSent(ctx context.Context, payload []byte) error {
 		return Permanent(errors.New("the message has no id, by which one that is sent twice would be known"))
 	}
 	_, err := PublishJSON(ctx, &Bus{b}, []JSONEvent{{
-		Type: sent.Type, Version: sent.Version, Payload: sent.Payload, Metadata: sent.Metadata, DedupeKey: sent.ID, DedupeScope: "inbox",
+		Type: sent.Type, Version: sent.Version, Payload: sent.Payload, Metadata: sent.Metadata, DedupeKey: sent.ID, DedupeScope: scope,
 	}})
 	if refusesForGood(err) {
 		return Permanent(err)
@@ -92,16 +98,18 @@ func refusesForGood(err error) bool {
 	return false
 }
 
-// inboxType stands for what others have sent where subscriptions need an event type.
-var inboxType = func() AnyEventType {
+// sentTypes stand for what others have sent where subscriptions need an event type.
+var sentTypes = map[string]AnyEventType{engine.InboxType: sentType(engine.InboxType), engine.RelayType: sentType(engine.RelayType)}
+
+func sentType(name string) AnyEventType {
 	settings := declare.DefaultSettings()
 	settings.Breaker.Off = true // what one sender does wrong does not hold up the others
-	t := Define(Spec[sentPayload]{Name: "inbox", Settings: settings}).Any()
-	typeOf(t).spec.Name = engine.InboxType // no catalogue may call one so
+	t := Define(Spec[sentPayload]{Name: "sent", Settings: settings}).Any()
+	typeOf(t).spec.Name = name // no catalogue may call one so
 	return t
-}()
+}
 
-// sentPayload is the payload of inboxType, which is handed over as it is stored.
+// sentPayload is the payload of sentTypes, which is handed over as it is stored.
 type sentPayload struct{}
 
 // Validate implements [Payload].

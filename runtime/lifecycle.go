@@ -40,6 +40,9 @@ func (b *innerBus) start(ctx context.Context) error {
 		err = b.completeGroups(ctx)
 		end()
 	}
+	if err == nil {
+		err = b.subscribeRelay()
+	}
 	var found engine.Recovery
 	if err == nil {
 		found, err = b.takeOver(ctx)
@@ -103,6 +106,7 @@ func (b *innerBus) dispatch() error {
 	if log, ok := b.log.(engine.Inbox); ok {
 		b.maintenance.Go(func() { b.inbox.run(owner, log, b.config.logger) })
 	}
+	b.runRelay(owner)
 	b.runObservers()
 	b.showing.Start(b.log)
 	return nil

@@ -45,6 +45,7 @@ func (b *innerBus) writeMetrics(ctx context.Context, w io.Writer) error {
 	m.lags(lags, time.Now())
 	m.pauses(pauses)
 	m.health(b.health.status())
+	m.outbox(stats.Outbox)
 	m.scrape()
 	_, err = w.Write(m.Bytes())
 	return err

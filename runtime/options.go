@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/outbox"
 	"github.com/busgen/busgen/runtime/internal/testhook"
 	"github.com/busgen/busgen/runtime/observe"
 )
@@ -39,6 +40,7 @@ type config struct {
 	intercept       testhook.Intercept       // nil outside of tests
 	wall            func() time.Time         // nil outside of tests
 	engine          engine.Engine
+	relay           outbox.Relay // nil without an outbox
 }
 
 const (

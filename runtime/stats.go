@@ -23,7 +23,8 @@ type Stats struct {
 	// disk_full, busy and the other faults of a [event.StorageError]; invalid, too_large, metadata, option, middleware,
 	// conflict, unknown_type, pending, hop_limit, attempt_over, shutdown, cancelled and other.
 	Refused       map[string]uint64   `json:"refused"`
-	Subscriptions []SubscriptionStats `json:"subscriptions"` // in the order in which they were made, [Ephemeral] ones after the others
+	Subscriptions []SubscriptionStats `json:"subscriptions"`    // in the order in which they were made, [Ephemeral] ones after the others
+	Outbox        *observe.Outbox     `json:"outbox,omitempty"` // nil without an outbox
 }
 
 // SubscriptionStats counts for one subscription, and says what applies to it.
@@ -88,6 +89,9 @@ func (b *innerBus) stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	stats := Stats{Recovery: b.recovery, Types: b.counters.snapshot(), Refused: b.refusals.snapshot(), Subscriptions: []SubscriptionStats{}}
+	if b.config.relay != nil {
+		stats.Outbox = new(b.config.relay.Status())
+	}
 	now := time.Now()
 	for _, s := range b.subscriptions {
 		stats.Subscriptions = append(stats.Subscriptions, s.stats(now))

@@ -41,7 +41,7 @@ func (s *innerSubscription) resolve(tuning Tuning) (*inForce, error) {
 	f := &inForce{types: map[string]declare.Settings{}, compile: map[string]*dispatch.Settings{}}
 	types := c.types
 	if s.inbox {
-		types = []AnyEventType{inboxType}
+		types = []AnyEventType{sentTypes[s.pattern]}
 	}
 	for _, t := range types {
 		if !s.isFor(t) {

@@ -57,7 +57,7 @@ func TestEveryModuleBelowRuntimeThatProgramsImportHasARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"jetstream", "otel", "prometheus"} {
+	for _, want := range []string{"jetstream", "otel", "postgres", "prometheus"} {
 		if sources[filepath.Join(runtime, want)] == "" {
 			t.Errorf("the module %s was not found", want)
 		}

@@ -78,8 +78,10 @@ func (f *File) SensitiveTypes(ctx context.Context) (types []string, err error) {
 			types = append(types, eventType)
 		}
 	}
-	if len(types) > 0 && slices.Contains(names.Types, engine.InboxType) {
-		types = append(types, engine.InboxType) // others may send what is of one of them
+	for _, sent := range []string{engine.InboxType, engine.RelayType} {
+		if len(types) > 0 && slices.Contains(names.Types, sent) {
+			types = append(types, sent) // others may send what is of one of them
+		}
 	}
 	return types, err
 }

@@ -97,13 +97,16 @@ const (
 	// is the [event.Fault], and Since is when the first write failed; the threshold is 0.
 	CheckUnwritable = "unwritable"
 	CheckHeld       = "held_up" // transactions of DB that keep all others from writing for more than 5 s; the threshold is 0
+	// CheckOutbox says for how many seconds events have been waiting in the outbox of this bus, or this could not be
+	// looked into, which Mostly says then; more than 10. Only a bus with an outbox has it (package postgres).
+	CheckOutbox = "outbox"
 )
 
 // HealthCheck is the result of one check: a value, and whether it exceeds its threshold.
 type HealthCheck struct {
 	Name      string    `json:"name"`     // one of the Check constants
 	Exceeded  bool      `json:"exceeded"` // Value is above Threshold, of enough samples
-	Value     float64   `json:"value"`    // a share of Samples, or how many there are; of newer_versions: for how many hours
+	Value     float64   `json:"value"`    // a share of Samples, or how many there are; of newer_versions: for how many hours, of outbox: seconds
 	Threshold float64   `json:"threshold"`
 	Samples   uint64    `json:"samples,omitempty"` // attempts or published events in the window; of newer_versions: held events
 	Mostly    string    `json:"mostly,omitempty"`  // the event type with most of them; the subscription with most dead letters, the oldest pending event or the largest backlog; the line that has begun the transaction; the type and version that was held first; the fault

@@ -62,6 +62,13 @@ var (
 	batchTimeouts = metric("busgen_batch_timeouts_total", "Batches that outlived their deadline.", "subscription", "group")
 )
 
+// Of a bus with an outbox.
+var (
+	outboxRelayed  = metric("busgen_outbox_relayed_total", "Events that this bus has brought to itself from its outbox.")
+	outboxRelaying = metric("busgen_outbox_relaying", "1 if this process brings the events of the outbox.")
+	outboxWaiting  = metric("busgen_outbox_waiting_seconds", "For how long the oldest event has been waiting in the outbox.")
+)
+
 // ofType is what is added up for a type, or for all others.
 type ofType struct {
 	published, duplicates uint64
@@ -93,6 +100,11 @@ func (c *Collector) collectCounts(s *sink) error {
 		for _, one := range counted {
 			s.count(one.byType, one.of(sum.counts), name)
 		}
+	}
+	if o := stats.Outbox; o != nil {
+		s.count(outboxRelayed, o.Relayed)
+		s.gauge(outboxRelaying, bit(o.Relaying))
+		s.gauge(outboxWaiting, o.Waiting(time.Now()).Seconds())
 	}
 	rest := runtime.SubscriptionStats{Name: others}
 	any := false

@@ -20,6 +20,10 @@ type Inbox interface {
 // InboxType is the bus's own event type of messages that others have sent. The payload is a [Sent].
 const InboxType = string(OwnType) + "inbox"
 
+// RelayType is the bus's own event type of events from an outbox of the program that it cannot publish. The payload is
+// a [Sent].
+const RelayType = string(OwnType) + "relay"
+
 // Sent is an event as another program has sent it. Nothing of it is checked.
 type Sent struct {
 	ID       string            `json:"id,omitempty"`

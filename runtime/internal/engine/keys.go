@@ -22,10 +22,16 @@ type keyed struct {
 	payload []byte
 }
 
-// Recognise makes a record a Duplicate of an earlier one that has its key, and notes the key
+// Recognise makes a record a Duplicate of an earlier one that has its key, or is the same by its Once, and notes both
 // otherwise. A *ConflictError says that the payloads differ. Records without a key, and those
 // that are duplicates, it leaves as they are. The Seq of a new duplicate is 0.
 func (k Keys) Recognise(r *Record) error {
+	if r.Once != uuid.Nil && !r.Duplicate {
+		at := typeKey{"", string(r.Once[:])} // no type has this name
+		if _, r.Duplicate = k[at]; !r.Duplicate {
+			k[at] = keyed{}
+		}
+	}
 	if r.Dedupe == nil || r.Duplicate {
 		return nil
 	}

@@ -52,7 +52,8 @@ type Appender interface {
 	// error none of them is stored. A context that ends before the
 	// transaction has begun withdraws the records; later it is ignored. A
 	// record whose idempotency key is known, by the log or by an earlier one of the
-	// records, becomes a Duplicate, or a *ConflictError if its payload differs.
+	// records, becomes a Duplicate, or a *ConflictError if its payload differs. So does
+	// one that is known by its [Record].Once, whatever its payload.
 	Append(ctx context.Context, records []Record) error
 
 	// Recognise makes records Duplicates whose idempotency keys the log knows, and

@@ -43,6 +43,10 @@ type Record struct {
 	Dedupe    *Dedupe   // nil without an idempotency key
 	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
 	IfWanted  bool      // of a staged record: stored only if some subscription matches its type
+	// Once is the ID again, of a record that may have been stored before: then Append makes it a Duplicate of itself,
+	// before its idempotency key is looked at. The log knows it for as long as it keeps the event, or for [OnceTime].
+	// It is uuid.Nil for all others.
+	Once uuid.UUID
 }
 
 // Express says how far an event goes ahead of others.
@@ -60,6 +64,9 @@ func Now() time.Time { return Stored(time.Now()) }
 
 // Stored returns what a log gives back of a time.
 func Stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// OnceTime is how long a log that cannot look an event up by its id knows [Record].Once.
+const OnceTime = 24 * time.Hour
 
 // MaxPayload is how many bytes of JSON the payload of an event has at most, whatever the engine, and MaxMetadata is that
 // for its metadata. To write a payload takes several times its size.

@@ -18,7 +18,7 @@ func Carried(eventType string, payload []byte) (of string, hide Hides) {
 	if died, notice := strings.CutPrefix(eventType, engine.DeadType("")); notice {
 		return died, func(s *Shape, _ int, payload []byte) (json.RawMessage, *Veil) { return s.HideNotice(payload) }
 	}
-	if eventType == engine.InboxType {
+	if eventType == engine.InboxType || eventType == engine.RelayType {
 		return NoticeType(payload), func(s *Shape, _ int, payload []byte) (json.RawMessage, *Veil) { return s.HideSent(payload) }
 	}
 	return eventType, (*Shape).Hide

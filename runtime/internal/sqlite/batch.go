@@ -143,8 +143,8 @@ func (b *batch) declareTypes(events []logged) (err error) {
 // special tells whether an event is more than a row of the log.
 func (e logged) special() bool { return e.rare() || e.Express != 0 }
 
-// rare tells whether an event is delayed or has an idempotency key.
-func (e logged) rare() bool { return !e.Due.IsZero() || e.Dedupe != nil }
+// rare tells whether an event is delayed, has an idempotency key, or is known and not to be written.
+func (e logged) rare() bool { return !e.Due.IsZero() || e.Dedupe != nil || e.Duplicate }
 
 // insertPlain writes the rows of events, and notes them for the tail.
 func (b *batch) insertPlain(events []logged) error {

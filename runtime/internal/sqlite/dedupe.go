@@ -11,21 +11,29 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// deduplicate finds the events of a request whose key is known, before any of
+// deduplicate finds the events of a request whose key is known, or that are known themselves (Once), before any of
 // them is written. A *event.ConflictError concerns this request only.
 func (b *batch) deduplicate(events []logged) error {
 	now := time.Now()
 	var keys engine.Keys // of this request
 	for i := range events {
 		e := &events[i]
-		if e.Dedupe == nil {
+		if e.Dedupe == nil && e.Once == uuid.Nil {
 			continue
 		}
 		if e.Duplicate { // in a log that has been replaced, while this transaction began
-			e.ID, e.Seq, e.Duplicate = engine.NewID(), 0, false
+			e.ID, e.Seq, e.Duplicate = e.Once, 0, false
+			if e.Once == uuid.Nil {
+				e.ID = engine.NewID()
+			}
 		}
-		if err := b.recognise(&e.Record, now); err != nil {
+		if err := b.recogniseOnce(&e.Record); err != nil {
 			return err
+		}
+		if e.Dedupe != nil && !e.Duplicate {
+			if err := b.recognise(&e.Record, now); err != nil {
+				return err
+			}
 		}
 		if len(events) == 1 {
 			continue
@@ -59,6 +67,17 @@ func numberDuplicates(events []logged) {
 		}
 		e.Seq = written[e.ID]
 	}
+}
+
+// recogniseOnce makes an event a duplicate of itself if the log has it.
+func (b *batch) recogniseOnce(r *engine.Record) error {
+	if r.Once == uuid.Nil {
+		return nil
+	}
+	return b.conn.Query("SELECT seq FROM busgen_log WHERE id = ?", func(s *sqlite3.Stmt) error {
+		r.Seq, r.Duplicate = s.ColumnInt64(0), true
+		return nil
+	}, r.Once[:])
 }
 
 // recognise makes an event a duplicate if its key is remembered.

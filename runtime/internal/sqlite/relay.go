@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -270,7 +272,9 @@ func (t *run) hold(events []logged) (held bool, err error) {
 	return true, r.writeHeld() // within the time of who has published that many
 }
 
-func mustNotWait(e logged) bool { return e.special() || len(e.Payload)+len(e.Metadata) > heldSize }
+func mustNotWait(e logged) bool {
+	return e.special() || e.Once != uuid.Nil || len(e.Payload)+len(e.Metadata) > heldSize
+}
 
 // writeHeld writes the events that are held. If that fails they are still held, so that the transaction
 // cannot end without them.

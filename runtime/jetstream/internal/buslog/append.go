@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -39,7 +41,10 @@ func (p *publisher) Append(ctx context.Context, records []engine.Record) error {
 	if err := p.declareTypesOf(ctx, records); err != nil {
 		return err
 	}
-	for began := time.Now(); ; {
+	for began, again := time.Now(), false; ; {
+		if err := p.recogniseOnce(ctx, records, again); err != nil {
+			return err
+		}
 		if err := p.Recognise(ctx, records); err != nil {
 			if time.Since(began) <= patience && p.waits(ctx, began, err) {
 				continue
@@ -54,7 +59,8 @@ func (p *publisher) Append(ctx context.Context, records []engine.Record) error {
 		}
 		err := p.store(ctx, records)
 		if errors.Is(err, stream.ErrConflict) {
-			continue // somebody else has used a key meanwhile
+			again = true
+			continue // somebody else has used a key meanwhile, or records are not new
 		}
 		err = p.unacknowledged(ctx, p.storage("append", err))
 		if p.noteWrite(err, records); err != nil {
@@ -104,6 +110,13 @@ func (p *publisher) store(ctx context.Context, records []engine.Record) error {
 		r := &records[i]
 		if r.Duplicate || r.IfWanted && !p.isWanted(r.Type) {
 			continue
+		}
+		if r.Once != uuid.Nil { // before its event, so that the servers say that this is not new, and not that the event is known
+			msg, err := p.onceMsg(r)
+			if err != nil {
+				return err
+			}
+			msgs = append(msgs, msg)
 		}
 		if r.Dedupe != nil {
 			msg, err := p.keyMsg(r)

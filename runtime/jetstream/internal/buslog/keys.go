@@ -265,9 +265,41 @@ func (c *conn) keyMsg(r *engine.Record) (*stream.Msg, error) {
 	}, nil
 }
 
-// recogniseAmong makes records duplicates that have the idempotency key of an earlier one.
+// onceKey stands for a type in the subject of the key that a record has by its Once.
+const onceKey = string(engine.OwnType) + "once"
+
+// onceMsg returns the message by which a record with Once is known later.
+func (c *conn) onceMsg(r *engine.Record) (*stream.Msg, error) {
+	data, err := json.Marshal(key{ID: r.Once, Version: 1, Expires: time.Now().Add(engine.OnceTime)})
+	return &stream.Msg{Subject: c.keySubject(onceKey, r.Once.String()), Data: data, Only: true, Expect: stream.Expecting(0), TTL: engine.OnceTime}, err
+}
+
+// recogniseOnce makes records duplicates that are known by their Once. Nearly all are new, and the servers refuse those
+// that are not: so they are looked up again only.
+func (p *publisher) recogniseOnce(ctx context.Context, records []engine.Record, again bool) error {
+	for i := range records {
+		r := &records[i]
+		if r.Once == uuid.Nil || r.Duplicate || !again {
+			continue
+		}
+		m, err := p.stream.LastOf(ctx, p.keySubject(onceKey, r.Once.String()))
+		if errors.Is(err, stream.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return p.storage("append", err)
+		}
+		r.Seq, r.Duplicate = m.Seq+1, true
+		if r.Dedupe != nil {
+			r.Seq++ // its other key is stored before it
+		}
+	}
+	return nil
+}
+
+// recogniseAmong makes records duplicates that have the idempotency key of an earlier one, or are the same.
 func recogniseAmong(records []engine.Record) error {
-	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil }) {
+	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil || r.Once != uuid.Nil }) {
 		return nil
 	}
 	keys := engine.Keys{}

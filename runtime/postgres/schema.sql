@@ -1,0 +1,43 @@
+CREATE SCHEMA IF NOT EXISTS busgen;
+
+-- Events that are committed, and that the relay has not brought to the bus yet. A number is drawn when a row is inserted,
+-- after the locks that the program has taken: so the rows of transactions that wait for each other are in their order.
+CREATE TABLE busgen.outbox (
+  seq        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id         uuid        NOT NULL, -- of the event, for ever
+  type       text        NOT NULL,
+  version    int         NOT NULL, -- of the payload
+  payload    text        NOT NULL, -- JSON as the publisher has encoded it
+  metadata   text,                 -- a JSON object of texts
+  dedupe     text,                 -- an idempotency key, as JSON
+  due_at     timestamptz,          -- of a delayed event
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+-- What the relay has brought, with the option KeepRelayed, which makes a part for each day.
+CREATE TABLE busgen.relayed (
+  seq        bigint      NOT NULL,
+  id         uuid        NOT NULL,
+  type       text        NOT NULL,
+  version    int         NOT NULL,
+  payload    text        NOT NULL,
+  metadata   text,
+  dedupe     text,
+  due_at     timestamptz,
+  created_at timestamptz NOT NULL,
+  relayed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) PARTITION BY RANGE (relayed_at);
+
+-- Which process relays, until when, and to which bus.
+CREATE TABLE busgen.relay (
+  one   boolean     PRIMARY KEY DEFAULT true CHECK (one),
+  owner uuid,
+  bus   text,
+  until timestamptz NOT NULL DEFAULT '-infinity'
+) WITH (fillfactor = 50);
+
+INSERT INTO busgen.relay DEFAULT VALUES;
+
+CREATE TABLE busgen.version (version int NOT NULL);
+
+INSERT INTO busgen.version VALUES (1);
