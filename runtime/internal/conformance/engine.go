@@ -35,6 +35,8 @@ type Engine struct {
 	Unclaimed time.Duration
 	// ForgetsLeft says that the engine forgets the handlers that a subscription has left behind when the subscription ends.
 	ForgetsLeft bool
+	// Steps says that handlers can store steps.
+	Steps bool
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
 	// It returns what undoes that.
 	Sizes func(memory, page int) (restore func())

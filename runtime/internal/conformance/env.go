@@ -34,6 +34,7 @@ var SQLite = &Env{&Engine{
 		return path
 	},
 	Unwritten: 5 * time.Millisecond,
+	Steps:     true,
 	Earlier: func(t *testing.T, target string, by time.Duration) (written time.Time) {
 		t.Helper()
 		c, err := sqlite3.Open(target)

@@ -203,7 +203,7 @@ func (lim *limits) take(i *queue.Item) bool {
 // disposition of a delivery is settled, so before it can come again.
 func (lim *limits) settle(i *queue.Item, how engine.DispositionKind) {
 	i.Unwait()
-	if how != engine.Retry && how != engine.Snooze {
+	if how != engine.Retry && how != engine.Snooze && how != engine.Suspend {
 		lim.release(i.Seq)
 		return
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // The author of an engine writes each of these methods, so their number is written down. The commit that adds one says why.
-// It is to become 75 at most.
+// It is to become 75 at most. Durable steps have added two, of StepKeeper.
 const (
-	seamMethods   = 90
+	seamMethods   = 92
 	seamFunctions = 21 // fields of structs: what an engine calls, or is called by
 )
 

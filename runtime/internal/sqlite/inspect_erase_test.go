@@ -25,7 +25,8 @@ var impersonal = map[string]string{
 	"busgen_audit.actor":  "the name of an operator", "busgen_audit.action": "a word of the bus", "busgen_audit.subscription": "a name",
 	"busgen_breakers.subscription": "a name", "busgen_breakers.key": "a value of a field that is not personal",
 	"busgen_breakers.member_of": "a name", "busgen_breakers.state": "a word of the bus",
-	"busgen_limits.name":     "a name of the catalogue",
+	"busgen_limits.name":  "a name of the catalogue",
+	"busgen_steps.member": "the name of a subscription", "busgen_steps.kind": "a word of the bus",
 	"busgen_deliveries.lane": "a key of an event that is not settled, and it is gone when that is", "busgen_deliveries.key": "the same",
 }
 

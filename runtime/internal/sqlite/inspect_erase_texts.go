@@ -16,13 +16,22 @@ import (
 // events about the person, with what finds a row again. A key that names the person is
 // deleted.
 var textColumns = []textColumn{
-	{"busgen_attempts", "error", "seq, subscription, n"}, {"busgen_attempts", "stack", "seq, subscription, n"}, {"busgen_attempts", "log", "seq, subscription, n"},
-	{"busgen_log", "metadata", "seq"}, {"busgen_discarded", "reason", "seq, subscription"}, {"busgen_cancelled", "reason", "seq, subscription"},
-	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target, key"}, {"busgen_breakers", "last_error", "subscription, key"},
-	{"busgen_dedupe", "key", "type, key, seq"}, {"busgen_limits", "key", "name, key"},
+	{"busgen_attempts", "error", "seq, subscription, n", ""}, {"busgen_attempts", "stack", "seq, subscription, n", ""}, {"busgen_attempts", "log", "seq, subscription, n", ""},
+	{"busgen_log", "metadata", "seq", ""}, {"busgen_discarded", "reason", "seq, subscription", ""}, {"busgen_cancelled", "reason", "seq, subscription", ""},
+	{"busgen_audit", "detail", "id", ""}, {"busgen_pauses", "reason", "kind, target, key", ""}, {"busgen_breakers", "last_error", "subscription, key", ""},
+	{"busgen_dedupe", "key", "type, key, seq", ""}, {"busgen_limits", "key", "name, key", ""},
+	{"busgen_steps", "result", stepKey, stepsSettled}, {"busgen_steps", "shape", stepKey, stepsSettled}, {"busgen_steps", "name", stepKey, stepsSettled},
 }
 
-type textColumn struct{ table, column, key string }
+// Of an open delivery the steps stay: its handler would do them again.
+const (
+	stepKey      = "seq, subscription, run, member, name"
+	stepsSettled = ` AND NOT EXISTS (
+	SELECT 1 FROM busgen_deliveries d WHERE d.subscription = busgen_steps.subscription AND d.seq = busgen_steps.seq AND d.state <> 'dead')`
+)
+
+// textColumn is such a column. only is a condition for the rows that are looked at.
+type textColumn struct{ table, column, key, only string }
 
 func (w textColumn) isKey() bool { return w.column == "key" }
 
@@ -85,7 +94,7 @@ func (e *eraser) named(ctx context.Context, w textColumn) (rows [][]any, parts i
 	keys := strings.Split(w.key, ", ")
 	err = e.look(ctx, "look for a person in", func(c *database.Conn) error {
 		rows, parts = nil, 0
-		return c.Query("SELECT "+w.column+", "+w.key+" FROM "+w.table+" WHERE "+w.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
+		return c.Query("SELECT "+w.column+", "+w.key+" FROM "+w.table+" WHERE "+w.column+" IS NOT NULL"+w.only, func(s *sqlite3.Stmt) error {
 			for n, name := range keys {
 				if name == "seq" && e.spec.DryRun && e.passed[s.ColumnInt64(n+1)] {
 					return nil // it is one of an event that is erased as a whole
@@ -121,7 +130,7 @@ func (e *eraser) cleanRow(c *database.Conn, w textColumn, key []any) (changed in
 		return int(c.Changes()), err
 	}
 	var clean string
-	err = c.Query("SELECT "+w.column+" FROM "+w.table+w.where()+" AND "+w.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT "+w.column+" FROM "+w.table+w.where()+" AND "+w.column+" IS NOT NULL"+w.only, func(s *sqlite3.Stmt) error {
 		if text, other := e.clean(w, s.ColumnText(0)); other {
 			clean, changed = text, 1
 		}
@@ -130,7 +139,7 @@ func (e *eraser) cleanRow(c *database.Conn, w textColumn, key []any) (changed in
 	if err != nil || changed == 0 {
 		return 0, err
 	}
-	return 1, c.Exec("UPDATE "+w.table+" SET "+w.column+" = ?"+w.where(), append([]any{clean}, key...)...)
+	return 1, c.Exec("UPDATE OR REPLACE "+w.table+" SET "+w.column+" = ?"+w.where(), append([]any{clean}, key...)...)
 }
 
 // forgetSamples deletes what ANALYZE of another program has copied from the indexes of the

@@ -33,7 +33,10 @@ type Log struct {
 	closed bool
 }
 
-var _ engine.Log = (*Log)(nil)
+var (
+	_ engine.Log        = (*Log)(nil)
+	_ engine.StepKeeper = (*Log)(nil)
+)
 
 // Options tune how a file is opened. The zero value is right for programs.
 type Options struct {

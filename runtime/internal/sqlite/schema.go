@@ -24,7 +24,7 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 8
+	schemaVersion = 9
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
@@ -57,7 +57,20 @@ var migrations = []string{
 	CREATE TABLE busgen_breaker_requests (
 		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
 	) WITHOUT ROWID`,
+	// Version 9: durable steps.
+	stepsTables,
 }
+
+// stepsTables is what the steps of handlers need.
+const stepsTables = `
+	ALTER TABLE busgen_deliveries ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE busgen_deliveries ADD COLUMN suspended INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE busgen_discarded ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
+	CREATE TABLE busgen_steps (
+		seq INTEGER NOT NULL, subscription INTEGER NOT NULL, run INTEGER NOT NULL, member TEXT NOT NULL, name TEXT NOT NULL,
+		kind TEXT NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'event', 'none', 'lost', 'undo')), result TEXT, shape TEXT,
+		attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (seq, subscription, run, member, name)
+	) WITHOUT ROWID`
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
