@@ -114,7 +114,7 @@ func TestAStepInATransactionIsDoneOnceOverPowerCuts(t *testing.T) {
 				return nil
 			}
 			start := func() {
-				_, err := Subscribe(s.Bus, parcelType, "carrier", handle, FromBeginning(), WithRetry(retry.MaxAttempts(2)))
+				_, err := Subscribe(s.Bus, parcelType, "carrier", handle, FromBeginning(), WithRetry(retry.MaxAttempts(1)))
 				s.must(err)
 				s.must(s.Start(s.Context()))
 			}
