@@ -23,6 +23,74 @@ type brokenRule struct {
 }
 
 var brokenRules = []brokenRule{
+	{"TestAStoredStepIsNotDoneAgain", "runtime/internal/sqlite/steps.go", // what is stored is not read
+		"if d.Failures+d.Uncounted == 0 && d.Seq", "if true || d.Seq"},
+	{"TestARetriedDeadLetterGoesOn", "runtime/internal/sqlite/steps.go",
+		"if d.Failures+d.Uncounted == 0 && d.Seq", "if true || d.Seq"},
+	{"TestAResultIsTheSameInEveryAttempt", "runtime/step/result.go", // the first time it is what the function has returned
+		"	c.to.Set(into.Elem())", "	if c.started.IsZero() {\n		c.to.Set(into.Elem())\n	}"},
+	{"TestAStepIsSyncedBeforeItReturns", "runtime/internal/sqlite/steps.go", // it is on disk a little later
+		"r.step, r.full = s, true", "r.step, r.full = s, false"},
+	{"TestAStepInATransactionIsStoredAsAWhole", "runtime/internal/sqlite/relay.go", // the rows are stored without the step
+		"if err == nil && p.Step != nil {", "if err == nil && p.Step != nil && false {"},
+	{"TestAStepInATransactionIsDoneOnceOverPowerCuts", "runtime/internal/sqlite/steps.go", // without a claim it seems to be the first attempt
+		"max(c.stepsEnd, l.steps.found.Load())", "c.stepsEnd"},
+	{"TestAStepThatFailsInManyWaysStoresNothing", "runtime/step/step.go", // what comes with an error is stored
+		"		return c.failed(err)\n	}\n	written := false", "		_ = c.failed(err)\n	}\n	written := false"},
+	{"TestAStepThatCannotBeStoredDoesNotCountAsAnAttempt", "runtime/internal/dispatch/failure.go",
+		"f.uncommitted = uncommitted != nil", "f.uncommitted = err == error(uncommitted)"},
+	{"TestAStepResetsTheCountOfFailures", "runtime/internal/dispatch/steps.go", // the dispatcher counts from the start
+		"	if s := a.itsSteps(); s != nil && s.progress {", "	if s := a.itsSteps(); s != nil && false {"},
+	{"TestAStepResetsTheCountOfFailures", "runtime/internal/sqlite/steps.go", // the file counts from the start
+		"	if d.stepped {", "	if d.stepped && false {"},
+	{"TestACrashAfterAStepIsTheFirst", "runtime/internal/sqlite/steps.go",
+		"	if d.stepped {", "	if d.stepped && false {"},
+	{"TestASuspectThatStoresAStepIsNone", "runtime/internal/sqlite/steps.go",
+		"	if d.stepped {", "	if d.stepped && false {"},
+	{"TestAStoredStepRenewsTheDeadline", "runtime/internal/dispatch/steps.go",
+		"		a.Turn(false) // if", "		// if"},
+	{"TestStepsAreLimited", "runtime/internal/dispatch/steps.go",
+		"if len(s.stored)+len(s.running) >= rules.Max {", "if len(s.stored)+len(s.running) > rules.Max {"},
+	{"TestANameIsUsedOnce", "runtime/internal/dispatch/steps.go",
+		"if first, used := s.used[name]; used {", "if first, used := s.used[name]; used && false {"},
+	{"TestStepsHaveNoOrder", "runtime/internal/sqlite/steps.go", // only what the process that runs has stored
+		"WHERE seq = ? AND subscription = ? AND run = ?`", "WHERE seq = ? AND subscription = ? AND run = ? ORDER BY at LIMIT 1`"},
+	{"TestARenamedStepIsFound", "runtime/internal/dispatch/steps.go", // the old name goes before the new one
+		"append([]string{name}, was...)", "append(was, name)"},
+	{"TestAResultOfAnotherShapeIsNotReadAsZeros", "runtime/step/result.go",
+		"problem := mismatch(stored.Result, c.to.Type(), \"\"); problem != \"\"", "problem := mismatch(stored.Result, c.to.Type(), \"\"); problem == \"x\""},
+	{"TestATypeThatCannotBeStoredIsRefusedBeforeItsEffect", "runtime/step/step.go",
+		"problem = unstorable(c.to.Type())", "problem = \"\""},
+	{"TestAnEffectWhoseResultIsLostIsNotRepeated", "runtime/step/step.go",
+		"	if err := c.attempt.StoreStep(lost); err != nil {\n		return err\n	}\n", ""},
+	{"TestTheResultsOfARunAreLimitedTogether", "runtime/internal/dispatch/steps.go",
+		"		s.bytes += len(step.Result)", "		_ = len(step.Result)"},
+	{"TestAHandlerThatSwallowsASleepSleeps", "runtime/internal/dispatch/attempt.go", // nil means handled
+		"case a.isSuspended() && (f.kind", "case a.isSuspended() && f.kind != \"\" && (f.kind"},
+	{"TestAHandlerThatPanicsInASleepHasFailed", "runtime/internal/dispatch/attempt.go",
+		"(f.kind == \"\" || f.kind == event.KindError && a.doomed() == nil):", "true:"},
+	{"TestNothingHappensAfterASuspension", "runtime/internal/dispatch/staging.go",
+		"	case a.isSuspended():\n		return ErrSuspended\n", ""},
+	{"TestNothingHappensAfterASuspension", "runtime/internal/dispatch/steps.go", // what was published before is stored with the suspension
+		"engine.Disposition{Kind: engine.Suspend, Due: until}", "engine.Disposition{Kind: engine.Suspend, Due: until, Staged: a.staged()}"},
+	{"TestASleepSurvivesItsProcess", "runtime/step/step.go", // each call sleeps anew
+		"		return nil, c.take(stored, reads)", "		if err := c.take(stored, reads); err != nil || kind != engine.StepSleep {\n			return nil, err\n		}\n		return c, nil"},
+	{"TestAnEventThatExpiresBeforeASleepIsOverIsADeadLetter", "runtime/internal/dispatch/steps.go",
+		"after > 0 && until.Sub(a.Since) >= after {", "after < 0 {"},
+	{"TestAStrictOrderWaitsForASleeper", "runtime/internal/ledger/turn.go",
+		"return !Settles(v.Kind) && v.Kind != engine.Release &&", "return !Settles(v.Kind) && v.Kind != engine.Suspend && v.Kind != engine.Release &&"},
+	{"TestAReplayDoesEverythingAgain", "runtime/internal/sqlite/inspect_replay.go",
+		"1 + coalesce((SELECT max(x.run)", "coalesce((SELECT max(x.run)"},
+	{"TestTheStepsOfAGroupAreThoseOfItsMembers", "runtime/internal/dispatch/steps.go",
+		"		step.Member = a.handler.Name\n", "		step.Member = \"\"\n"},
+	{"TestWhereStepsArePossible", "runtime/steps.go",
+		"	case s.config.ephemeral:", "	case s.config.ephemeral && keeper == nil:"},
+	{"TestStepsGoWithTheirEvent", "runtime/internal/sqlite/prune.go",
+		", \"DELETE FROM busgen_steps WHERE seq = ?\"", ""},
+	{"TestAFileWithOpenStepsIsNotMoved", "runtime/internal/sqlite/depart.go",
+		"	if err == nil && d.label == nil {\n		err = l.refuseSteps()\n	}\n", ""},
+	{"TestResultsAreErased", "runtime/internal/sqlite/inspect_erase_texts.go",
+		"{\"busgen_steps\", \"name\", stepKey, stepsSettled},", ""},
 	{"TestADeadEndpointDoesNotDelayOthers", "runtime/internal/dispatch/limits.go", // all keys have one breaker
 		"of.Breaker, err = lim.keyOf(d, of.By); err", "of.Breaker = \"all\"; err"},
 	{"TestEventsGoBehindThoseThatWaitForTheirBreaker", "runtime/internal/dispatch/bykey.go", // a breaker that closes frees nothing

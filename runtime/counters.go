@@ -292,6 +292,19 @@ func (c *counter) Snoozed(a *dispatch.Attempt, until, ended time.Time) (told fun
 	}
 }
 
+// Suspended implements [dispatch.Counter].
+func (c *counter) Suspended(a *dispatch.Attempt, until, ended time.Time) (told func()) {
+	took := ended.Sub(a.Started())
+	c.counts.handler.Add(took)
+	if !c.bus.observers.any() {
+		return nil
+	}
+	info := c.info(a, a.Started(), took)
+	return func() {
+		c.ended(a, observe.EndedInfo{AttemptInfo: info, Outcome: observe.OutcomeSuspended, Due: until})
+	}
+}
+
 // Slow implements [dispatch.Counter].
 func (c *counter) Slow(a *dispatch.Attempt, running time.Duration) (told func()) {
 	c.counts.slow.Add(1)

@@ -314,7 +314,7 @@ func (s *innerSubscription) prepare(handle func(a *dispatch.Attempt) error, comm
 	s.breaker.Notify(func(old, now breaker.Status) { s.breakerChanged("", old, now) })
 	s.breakers = breaker.NewSet(settings.breaker)
 	s.put(settings)
-	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s), Commits: commits}
+	s.handler = &dispatch.Handler{Name: s.name, Aliases: s.formerNames(), Handle: handle, Settings: s.settingsOf, Breaker: s.breaker, Count: (*counter)(s), Commits: commits, Steps: s.steps()}
 	s.handler.Observed = b.observers.any()
 	if b.observers.handles() {
 		s.handler.Watch = (*counter)(s).watch

@@ -23,6 +23,8 @@ type subscribeConfig struct {
 	aliases       []string
 	fromBeginning bool
 	ephemeral     bool
+	maxSteps      int // 0 for the default
+	stepLimit     int // bytes; 0 for the default
 }
 
 // WithRetry overrides single fields of the retry policy for this
@@ -94,6 +96,32 @@ func WithMaxSnoozes(n int) SubscribeOption {
 			return fmt.Errorf("the limit of %d snoozes is negative", n)
 		}
 		c.own.MaxSnoozes = &n
+		return nil
+	}
+}
+
+// WithMaxSteps sets how many steps (package step) a handler of this subscription may do for one event, from 1 to 100,000. The
+// default is 1,000. The next one makes the event a dead letter, with reason max_steps: so a loop ends that makes new
+// names for ever.
+func WithMaxSteps(n int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if n < 1 || n > 100_000 {
+			return fmt.Errorf("a limit of %d steps is not within 1 to 100000", n)
+		}
+		c.maxSteps = n
+		return nil
+	}
+}
+
+// WithStepLimit sets how many bytes the result of a step (package step) may have as JSON, from 1 KiB to 16 MiB. The default
+// is 256 KiB. All results of an event may have 16 times as many together. A result that is larger is lost: the event becomes
+// a dead letter at once, and the step is not done again.
+func WithStepLimit(bytes int) SubscribeOption {
+	return func(c *subscribeConfig) error {
+		if bytes < 1<<10 || bytes > 16<<20 {
+			return fmt.Errorf("a limit of %d bytes for the result of a step is not within 1 KiB to 16 MiB", bytes)
+		}
+		c.stepLimit = bytes
 		return nil
 	}
 }

@@ -149,7 +149,7 @@ func (b *innerBus) tx(ctx context.Context, f func(tx Tx) error) error {
 	if err := b.acceptsFrom(ctx); err != nil {
 		return err
 	}
-	return b.transact(ctx, b.attemptOf(ctx), nil, func(run *txRun) error { return f(Tx{run}) })
+	return b.transact(ctx, b.attemptOf(ctx), nil, nil, func(run *txRun) error { return f(Tx{run}) })
 }
 
 // transactor returns what runs transactions.
@@ -163,9 +163,9 @@ func (b *innerBus) transactor() (engine.Transactor, error) {
 
 var errNoTables = fmt.Errorf("%w: the engine of this bus has no tables; transactions need the file of the default engine", errors.ErrUnsupported)
 
-// transact runs f in a transaction, with the success of a delivery unless that is nil. What f publishes
+// transact runs f in a transaction, with the success of a delivery or a step of it, unless they are nil. What f publishes
 // by SQL are children of the event of an attempt, unless that is nil.
-func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *engine.Settling, f func(run *txRun) error) error {
+func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *engine.Settling, step *engine.Stepping, f func(run *txRun) error) error {
 	log, err := b.transactor()
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *en
 		}
 	}()
 	err = log.Transact(ctx, engine.Transaction{
-		Limit: b.config.txLimit, Settle: settle,
+		Limit: b.config.txLimit, Settle: settle, Step: step,
 		Run: func(tx engine.Tx) error {
 			if run != nil {
 				run.state.Store(txUndone)
@@ -201,7 +201,7 @@ func (b *innerBus) transact(ctx context.Context, a *dispatch.Attempt, settle *en
 		err = public(err)
 		if run != nil {
 			run.end(err)
-			if n := run.publishes(); n > 0 && settle == nil { // a handler publishes them again
+			if n := run.publishes(); n > 0 && settle == nil && step == nil { // a handler publishes them again
 				b.refusals.add(n, err)
 			}
 		}

@@ -157,7 +157,7 @@ func (b *innerBus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) 
 		return err
 	}
 	var own error // of the program
-	err = b.transact(ctx, a, a.Settling(), func(run *txRun) error {
+	err = b.transact(ctx, a, a.Settling(), nil, func(run *txRun) error {
 		own = a.Turn(handled)
 		if own == nil {
 			own = f(run)

@@ -41,7 +41,7 @@ func TestATransactionThatCannotBeStoredDoesNotCountAsAnAttempt(t *testing.T) {
 		if calls != 4 || outcome.Deliveries[0].Failures != 0 {
 			s.Errorf("%d calls, and %d attempts are counted as failed", calls, outcome.Deliveries[0].Failures)
 		}
-		if n := s.logged("WARN", "the transaction of a handler could not be stored"); n != 3 {
+		if n := s.logged("WARN", "what a handler has done could not be stored"); n != 3 {
 			s.Errorf("it is logged %d times, want 3", n)
 		}
 	})

@@ -13,10 +13,11 @@ import (
 const (
 	ReasonMaxAttempts = "max_attempts" // its policy allows no further attempt
 	ReasonPermanent   = "permanent"    // the handler says that another attempt is in vain
-	ReasonDecode      = "decode"       // the payload could not be decoded
+	ReasonDecode      = "decode"       // the payload, or the stored result of a step, could not be decoded
 	ReasonCrash       = "crash"        // the process died in its last attempt
 	ReasonExpired     = "expired"      // it was not handled in time
 	ReasonMaxSnoozes  = "max_snoozes"  // its handler has put it off too often
+	ReasonMaxSteps    = "max_steps"    // its handler has done too many steps
 )
 
 // DeadLetter is a delivery that a subscription has given up: its event with payload
@@ -32,7 +33,7 @@ type DeadLetter struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
 	PublishedAt  time.Time       `json:"published_at"`       // UTC
 	DeadAt       time.Time       `json:"dead_at"`            // UTC
-	Reason       string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired or max_snoozes
+	Reason       string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired, max_snoozes or max_steps
 	Fingerprint  string          `json:"fingerprint"`        // the same for failures of the same kind; see [FailureGroup]
 	Failures     int             `json:"failures"`           // attempts that count, since it was published or last retried
 	Redriven     int             `json:"redriven,omitzero"`  // how often it was retried automatically since

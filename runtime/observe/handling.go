@@ -93,6 +93,7 @@ const (
 	OutcomeRetried   AttemptOutcome = "retried"   // it has failed, and there will be another attempt
 	OutcomeDead      AttemptOutcome = "dead"      // the delivery becomes a dead letter, or an ephemeral one is dropped
 	OutcomeSnoozed   AttemptOutcome = "snoozed"   // put off by runtime.Snooze
+	OutcomeSuspended AttemptOutcome = "suspended" // the handler waits in a step, of package step
 	OutcomeDiscarded AttemptOutcome = "discarded" // settled by runtime.Discard, or because it was cancelled or its answer is not needed
 	OutcomeReleased  AttemptOutcome = "released"  // put back, and not counted: by a shutdown, or because its transaction could not be stored
 )

@@ -86,7 +86,7 @@ func (in *instrument) ended(span trace.Span, i observe.HandlingInfo, end observe
 	}
 	defer span.End()
 	switch {
-	case !i.Batch && (end.Outcome == observe.OutcomeRetried || end.Outcome == observe.OutcomeSnoozed || end.Outcome == observe.OutcomeReleased):
+	case !i.Batch && (end.Outcome == observe.OutcomeRetried || end.Outcome == observe.OutcomeSnoozed || end.Outcome == observe.OutcomeSuspended || end.Outcome == observe.OutcomeReleased):
 		in.earlier.put(end.AttemptInfo, span.SpanContext())
 	}
 	if !span.IsRecording() {

@@ -37,6 +37,8 @@ type Engine struct {
 	ForgetsLeft bool
 	// Express says that critical and high events go ahead of a backlog of any length, and not only of what is in memory.
 	Express bool
+	// Steps says that handlers can store steps.
+	Steps bool
 	// Sizes makes logs that are opened from now on hold so many events in memory at once, and pages have so many.
 	// It returns what undoes that.
 	Sizes func(memory, page int) (restore func())

@@ -35,6 +35,7 @@ var SQLite = &Env{&Engine{
 	},
 	Unwritten: 5 * time.Millisecond,
 	Express:   true,
+	Steps:     true,
 	Earlier: func(t *testing.T, target string, by time.Duration) (written time.Time) {
 		t.Helper()
 		c, err := sqlite3.Open(target)

@@ -96,7 +96,10 @@ func (a *Attempt) Owner() any { return a.run.site.cfg.Owner }
 func (a *Attempt) Max() int { return int(a.max.Load()) }
 
 // allow sets Max for a policy.
-func (a *Attempt) allow(maxAttempts int) { a.max.Store(int32(maxAttempts + a.Uncounted)) }
+func (a *Attempt) allow(maxAttempts int) {
+	_, uncounted := a.counts()
+	a.max.Store(int32(maxAttempts + uncounted))
+}
 
 // Critical tells whether a dead letter of the delivery is an alert.
 func (a *Attempt) Critical() bool { return a.run.Priority == queue.Critical }
@@ -211,6 +214,9 @@ func (s *site) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (ha
 func (a *Attempt) finish(w *worker, err error, kind, stack string) (keep bool) {
 	s := a.run.site
 	var f failure
+	if doom := a.doomed(); doom != nil && kind == event.KindError {
+		err = doom
+	}
 	if err != nil {
 		f = a.classify(err, kind, stack) // runs the program's code; not while mu is held
 	}
@@ -261,6 +267,8 @@ func (a *Attempt) judge(f failure, now time.Time) {
 	case !interrupted && !a.stored && a.late(now):
 		// It came back before expire had its turn, and too late all the same.
 		a.fail(a.timeout())
+	case a.isSuspended() && (f.kind == "" || f.kind == event.KindError && a.doomed() == nil):
+		a.suspend(now)
 	case f.kind == "": // it has not failed
 		a.succeed(now)
 	case interrupted, f.stopped && s.stopped.Load():
@@ -308,7 +316,7 @@ func (a *Attempt) expire() {
 		a.leaveSoon(a.leave)
 		a.mu.Unlock()
 		return
-	case a.storing || !a.late(time.Now()): // who stores it knows what becomes of the attempt
+	case a.storing || !a.late(time.Now()), a.storesStep(): // who stores it knows what becomes of the attempt
 		a.mu.Unlock()
 		return
 	}

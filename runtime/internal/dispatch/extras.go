@@ -12,6 +12,7 @@ import (
 type extras struct {
 	journal atomic.Pointer[journal]
 	watched atomic.Pointer[Watched]
+	steps   atomic.Pointer[steps]
 	turn    atomic.Pointer[turn] // of its transaction; nil before it waits for one
 	loan    *loan                // that goes on; guarded by the mu of the places
 	failed  error                // see Failed

@@ -28,10 +28,11 @@ type failure struct {
 // examine looks at an error, with code of the program, which may end the goroutine: see [Attempt.classify].
 func (a *Attempt) examine(err error, kind, stack string) failure {
 	f := failure{typ: typeName(err), kind: kind, stack: stack}
-	_, f.uncommitted = err.(*UncommittedError)
 	text, readable := textOf(err)
 	steering, steers := find[steering](err)
 	decode, decodes := find[*DecodeError](err)
+	uncommitted, _ := find[*UncommittedError](err)
+	f.uncommitted = uncommitted != nil
 	f.text, f.steering, f.decode = text, steering, decode
 	if code := codeOf(err); code != "" {
 		f.typ += "(" + code + ")"
@@ -42,6 +43,9 @@ func (a *Attempt) examine(err error, kind, stack string) failure {
 		f.err = err
 	case readable:
 		f.text += " " + unreadable(err, "Unwrap, Is or As")
+	}
+	if kind != event.KindError {
+		f.text = a.inStep() + f.text
 	}
 	settings := a.handler.Settings(a.Type) // in a group the member's own
 	if forced := kind == event.KindTimeout || kind == event.KindInterrupted; forced && len(settings.Errors) > 0 {
@@ -187,12 +191,15 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 		policy = f.rule.Retry
 	}
 	a.allow(policy.MaxAttempts)
-	failures := a.Failures + 1
+	failures, _ := a.counts()
+	failures++
 	delay := policy.Jittered(failures+1, a.ID, a.run.site.cfg.Name)
 	permanent := f.rule != nil && f.rule.Permanent
 	switch asked := f.steering.(type) {
 	case *PermanentError, *HopLimitError:
 		permanent = true
+	case *StepError:
+		return now, asked.Reason
 	case *RetryAfterError:
 		permanent = false
 		delay = clamp(asked.After)
@@ -305,7 +312,9 @@ func (a *Attempt) deadLetter(reason string, failure *event.FailedAttempt) {
 		Fingerprint: fingerprint.Of(reason, last.ErrorType, fmt.Sprint(a.shown(last.Error)), last.Stack),
 	})
 	if !s.cfg.Ephemeral {
-		v.Staged = append(v.Staged, s.cfg.Notice(a.Delivery, v)...)
+		d := *a.Delivery
+		d.Failures, d.Uncounted = a.counts()
+		v.Staged = append(v.Staged, s.cfg.Notice(&d, v)...)
 	}
 	a.settle(v)
 }

@@ -30,6 +30,9 @@ type Handler struct {
 	// Commits says that Handle does what is left for [Attempt.Commit].
 	Commits bool
 
+	// Steps says how the handler may store steps; nil if it cannot.
+	Steps *Steps
+
 	// HandleBatch runs the handler for a batch, in place of Handle. In all else it is
 	// Handle. A *[BatchError] says which attempts have failed.
 	HandleBatch func(b *Batch) error
@@ -59,6 +62,7 @@ type Counter interface {
 	Dead(a *Attempt, reason string, last *event.FailedAttempt) (tell func())      // last has no Kind if nothing new was tried
 	Discarded(a *Attempt, reason string, ended time.Time) (tell func())
 	Snoozed(a *Attempt, until, ended time.Time) (tell func())
+	Suspended(a *Attempt, until, ended time.Time) (tell func())
 	Slow(a *Attempt, running time.Duration) (tell func())
 	SlowEvent(a *Attempt, age, running time.Duration) (tell func()) // its event has become slow while it runs
 	Abandoned(a *Attempt, delta int)

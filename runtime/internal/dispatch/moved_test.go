@@ -155,6 +155,7 @@ func (silent) Failed(*dispatch.Attempt, *event.FailedAttempt, time.Time) (tell f
 func (silent) Dead(*dispatch.Attempt, string, *event.FailedAttempt) (tell func())      { return nil }
 func (silent) Discarded(*dispatch.Attempt, string, time.Time) (tell func())            { return nil }
 func (silent) Snoozed(*dispatch.Attempt, time.Time, time.Time) (tell func())           { return nil }
+func (silent) Suspended(*dispatch.Attempt, time.Time, time.Time) (tell func())         { return nil }
 func (silent) SlowEvent(_ *dispatch.Attempt, _, _ time.Duration) (tell func())         { return nil }
 func (silent) Slow(*dispatch.Attempt, time.Duration) (tell func())                     { return nil }
 func (silent) TellHandled(*dispatch.Attempt, time.Time, []engine.Record)               {}

@@ -22,6 +22,8 @@ type site struct {
 	deadlines *deadlines
 
 	unanswered atomic.Int32 // functions that match errors and that ruleInTime has asked
+
+	warnedStaged, warnedStrict atomic.Bool // of what suspends, once each
 }
 
 // newAttempt returns an attempt that has not begun.

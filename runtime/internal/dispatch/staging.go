@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,6 +24,8 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	switch {
 	case a.over || a.taken || a.late(time.Now()):
 		return ErrOver
+	case a.isSuspended():
+		return ErrSuspended
 	case ended != nil:
 		return ended
 	case a.interrupted() != nil:
@@ -210,11 +213,14 @@ func (a *Attempt) countStored() {
 
 // UncommittedError says that a transaction could not be stored, which is not the handler's
 // failure. The delivery is tried again, and the attempt does not count.
-type UncommittedError struct{ Err error }
+type UncommittedError struct {
+	Err  error
+	What string // could not be stored; empty for the transaction
+}
 
 // Error says why.
 func (e *UncommittedError) Error() string {
-	return "the transaction of the handler could not be stored: " + e.Err.Error()
+	return cmp.Or(e.What, "the transaction of the handler could not be stored") + ": " + e.Err.Error()
 }
 
 // Unwrap returns why.
@@ -226,7 +232,7 @@ const uncommittedDelay = time.Second
 // putBack gives a delivery back whose transaction could not be stored.
 func (a *Attempt) putBack(f failure) {
 	a.withdraw()
-	a.run.site.cfg.Logger.Warn("the transaction of a handler could not be stored; it is tried again, and does not count as an attempt",
+	a.run.site.cfg.Logger.Warn("what a handler has done could not be stored; it is tried again, and does not count as an attempt",
 		a.logged("error", f.text)...)
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Snooze, Due: time.Now().Add(uncommittedDelay)}))
 }

@@ -27,6 +27,9 @@ const (
 	// Release: not attempted, or interrupted by an orderly shutdown; handed
 	// out again by the next consumer of the name.
 	Release
+	// Suspend: its handler waits until Disposition.Due, a time of the wall clock, and holds nothing meanwhile. It counts
+	// neither as an attempt nor as a snooze.
+	Suspend
 )
 
 // Disposition is what Settle records.
@@ -39,7 +42,7 @@ type Disposition struct {
 	// said. If that was undone meanwhile, the delivery begins anew instead.
 	Cancelled bool
 	Attempt   *event.FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
-	Due       time.Time            // of Retry, Snooze and some Holds; its distance from now is by the monotonic clock
+	Due       time.Time            // of Retry, Snooze, Suspend and some Holds; its distance from now is by the monotonic clock, but for Suspend
 	Held      *time.Time           // of a Hold for its version: since when, which Delivery.Held says the next time
 	// Lane of a Hold is what the delivery waits for; see Parker. Key is another lane that it holds up, because it goes before
 	// the others there; empty for none.
@@ -62,5 +65,5 @@ type Disposition struct {
 
 // Reasons returns all reasons for which a delivery is dead.
 func Reasons() []string {
-	return []string{event.ReasonMaxAttempts, event.ReasonPermanent, event.ReasonDecode, event.ReasonCrash, event.ReasonExpired, event.ReasonMaxSnoozes}
+	return []string{event.ReasonMaxAttempts, event.ReasonPermanent, event.ReasonDecode, event.ReasonCrash, event.ReasonExpired, event.ReasonMaxSnoozes, event.ReasonMaxSteps}
 }

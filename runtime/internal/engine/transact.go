@@ -34,6 +34,9 @@ type Transaction struct {
 	// Settle is a delivery that is handled with Run, so that its success is stored in the same
 	// transaction; nil for none.
 	Settle *Settling
+	// Step is a step that is done with Run, and is stored in the same transaction; nil for none. Run fills in its result. If
+	// [StepKeeper.StoreStep] would refuse it, the transaction is not stored, and its error is [ErrMoved].
+	Step *Stepping
 	// Adopt is called for each event that Run has published by SQL, also through triggers, when it has
 	// returned nil. It sets the metadata, in the place of what was given. On an error nothing of
 	// Run is stored. It is nil if the events are nobody's children.

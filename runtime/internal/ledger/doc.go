@@ -23,7 +23,7 @@
 // # Where to read
 //
 //	row.go        what is kept: Delivery, which every polled delivery has, and Row, with what operators need
-//	turn.go       how a turn ends: After
+//	turn.go       how a turn ends: After; what a stored step changes: Stored
 //	crash.go      what the death of the process means: Judge says who ran, Crash what that makes of each
 //	operators.go  Cancel, Discard, Restore, Revive, Replay, Edit, Import, Purge, Erase
 //	time.go       what time and other programs do to a row that waits
@@ -50,10 +50,13 @@
 // policy, the expiry and the limits. The engine decides whether a delivery needs a row at all, and when a row that says
 // nothing any more is deleted. It also counts the executions that a claim knows of and the row does not.
 //
+// # Steps
+//
+// A handler can store what it has done, step by step. A stored step is progress: [Delivery.Stored] sets Failures to 0 and
+// ends suspicion. A handler that waits in a step is suspended: its delivery waits for a time of the wall clock, and counts
+// neither an attempt nor a snooze. Each replay begins the next run, which has no steps.
+//
 // # What will come
 //
-// Durable steps add a state to those of [State]: suspended, which is open, has a due time or none, and counts neither an
-// attempt nor a snooze. They add three inputs: a stored step sets Failures to 0 and ends suspicion, because it is
-// progress; an awaited event makes a suspended delivery due; a replay begins the next run. [Delivery] then has the number
-// of its run.
+// An awaited event makes a suspended delivery due.
 package ledger

@@ -45,7 +45,7 @@ func (l *life) must(holds bool, format string, args ...any) {
 func (l *life) end(b *bits) {
 	was := l.r
 	begun := b.below(4) > 0
-	v := engine.Disposition{Kind: engine.DispositionKind(1 + b.below(7)), NotCalled: b.below(4) == 0, Progress: l.r.Progress, Due: l.now.Add(time.Minute)}
+	v := engine.Disposition{Kind: engine.DispositionKind(1 + b.below(8)), NotCalled: b.below(4) == 0, Progress: l.r.Progress, Due: l.now.Add(time.Minute)}
 	now := ledger.Moment{At: l.now, Due: l.now.Add(time.Duration(b.below(2)) * time.Minute), Paused: b.yes(), Cancelled: l.r.Cancelled && b.below(4) > 0}
 	switch v.Kind {
 	case engine.Done:

@@ -92,12 +92,12 @@ func (r Row) Redrivable(lastKind string, spec *engine.RedriveSpec) bool {
 }
 
 // Replay gives a handled event to its subscription again. r is Handled if the
-// delivery has no row.
+// delivery has no row. It begins the next run, so it finds no steps.
 func (r Row) Replay(at time.Time) Row {
 	if r.State != Done {
 		return r
 	}
-	again := Row{Delivery: Delivery{Uncounted: 1 + r.Tries, Delayed: r.Delayed, Replayed: true, Since: at}, Tries: r.Tries, History: r.Tries}
+	again := Row{Delivery: Delivery{Uncounted: 1 + r.Tries, Delayed: r.Delayed, Replayed: true, Since: at, Run: r.Run + 1}, Tries: r.Tries, History: r.Tries}
 	return again.wait(at, at)
 }
 

@@ -188,7 +188,7 @@ func TestAStrictOrderWaitsForAllOthersThatComeAgain(t *testing.T) {
 	}
 	replayed := ledger.Handled(&engine.Record{CreatedAt: before}).Replay(at)
 	for name, again := range map[string]step{
-		"fails": retry, "is snoozed": snooze, "is held": paused(engine.Disposition{Kind: engine.Hold}), "crashes": crashed(shared, 0),
+		"fails": retry, "is snoozed": snooze, "is held": paused(engine.Disposition{Kind: engine.Hold}), "crashes": crashed(shared, 0), "is suspended": turn(engine.Disposition{Kind: engine.Suspend, Due: later}),
 	} {
 		for _, r := range []row{fresh, replayed} {
 			if !do(r, again).Failing() {

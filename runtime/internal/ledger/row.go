@@ -61,6 +61,10 @@ type Delivery struct {
 	Lane, Key string
 	// Progress, of a group, says which members have handled the event.
 	Progress string
+	// Run is how often the delivery has begun from its start. Each run has steps of its own.
+	Run int
+	// Suspended says that the handler waits in a step until the delivery is due.
+	Suspended bool
 }
 
 // Number returns the number of the next attempt, from 1.
@@ -75,7 +79,7 @@ func (d Delivery) Exempt() bool { return d.Delayed || d.Retried }
 // HandOut writes into out what a dispatcher gets to see.
 func (d Delivery) HandOut(out *engine.Delivery) {
 	out.Failures, out.Uncounted, out.MaxAttempts, out.Snoozes = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes
-	out.Suspect, out.Together, out.Crashed = d.Suspect(), int32(d.Together), d.Crashed
+	out.Suspect, out.Together, out.Crashed, out.Run = d.Suspect(), int32(d.Together), d.Crashed, int32(d.Run)
 	out.Exempt, out.Replayed = d.Exempt(), d.Replayed
 	out.Since, out.Progress, out.Held, out.Lane = d.Since, d.Progress, nil, d.Lane
 	if !d.HeldSince.IsZero() {
@@ -90,7 +94,7 @@ func Seen(d *engine.Delivery) Delivery {
 	seen := Delivery{
 		Failures: d.Failures, Uncounted: d.Uncounted, MaxAttempts: d.MaxAttempts, Snoozes: d.Snoozes, Together: int(d.Together),
 		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Lane: d.Lane,
-		Progress: d.Progress,
+		Progress: d.Progress, Run: int(d.Run),
 	}
 	if d.Suspect {
 		seen.Together = max(seen.Together, 1)
@@ -105,7 +109,7 @@ func Seen(d *engine.Delivery) Delivery {
 func (d Delivery) anew(at time.Time) Delivery {
 	d.Uncounted += d.Failures
 	d.Failures, d.MaxAttempts, d.Snoozes, d.Crashed, d.PutOff = 0, 0, 0, false, false
-	d.Since, d.HeldSince = at, time.Time{}
+	d.Since, d.HeldSince, d.Suspended = at, time.Time{}, false
 	return d
 }
 
@@ -166,14 +170,14 @@ func (r Row) Failing() bool {
 // end settles a delivery.
 func (r Row) end(s State, reason, fingerprint string, at time.Time) Row {
 	r.State, r.Reason, r.Fingerprint, r.Ended = s, reason, fingerprint, at
-	r.Due, r.Set, r.HeldSince, r.Lane, r.Key = time.Time{}, time.Time{}, time.Time{}, "", ""
+	r.Due, r.Set, r.HeldSince, r.Lane, r.Key, r.Suspended = time.Time{}, time.Time{}, time.Time{}, "", "", false
 	r.Cancelled, r.Was = false, nil
 	return r
 }
 
 // wait makes a delivery wait until due, out of its lanes; zero for at once.
 func (r Row) wait(due, set time.Time) Row {
-	r.State, r.Due, r.Set, r.HeldSince, r.Lane, r.Key = Waiting, due, set, time.Time{}, "", ""
+	r.State, r.Due, r.Set, r.HeldSince, r.Lane, r.Key, r.Suspended = Waiting, due, set, time.Time{}, "", "", false
 	return r
 }
 

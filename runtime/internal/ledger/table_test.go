@@ -79,6 +79,11 @@ func with(r ledger.Row, change func(r *ledger.Row)) ledger.Row {
 	return r
 }
 
+// suspended returns a row whose handler waits in a step.
+func suspended() row {
+	return row{Delivery: counts{Suspended: true, PutOff: true}, Due: later}
+}
+
 type (
 	counts = ledger.Delivery
 	row    = ledger.Row
@@ -127,6 +132,38 @@ var transitions = []struct {
 	{"A crash loop that is no event's fault makes no dead letters.", "snooze before the turn began", open(counts{Together: 1}),
 		unbegun(engine.Disposition{Kind: engine.Snooze, NotCalled: true}),
 		row{Delivery: counts{Together: 1, PutOff: true}, Due: later, Set: at},
+		ledger.Effects{}},
+	{"A handler that waits in a step is suspended.", "suspend", open(counts{Failures: 1, Snoozes: 3, MaxAttempts: 9, Together: 1, Run: 2}),
+		turn(engine.Disposition{Kind: engine.Suspend, Due: before.Add(72 * time.Hour), Progress: "[a]"}),
+		row{Delivery: counts{Failures: 1, Uncounted: 1, Snoozes: 3, MaxAttempts: 9, Run: 2, PutOff: true, Suspended: true, Progress: "[a]"}, Due: before.Add(72 * time.Hour)},
+		ledger.Effects{}},
+	{"A handler that waits in a step is suspended.", "suspend until a time that has passed", open(counts{}),
+		turn(engine.Disposition{Kind: engine.Suspend, Due: before}),
+		row{Delivery: counts{Uncounted: 1, PutOff: true, Suspended: true}, Due: before},
+		ledger.Effects{Again: true}},
+	{"A handler that waits in a step is suspended.", "suspended and then handled", suspended(),
+		turn(engine.Disposition{Kind: engine.Done}),
+		row{Delivery: counts{PutOff: true}, State: ledger.Done, Ended: at},
+		ledger.Effects{Settled: true}},
+	{"A handler that waits in a step is suspended.", "suspended and then failed", suspended(),
+		turn(engine.Disposition{Kind: engine.Retry, Attempt: failed}),
+		row{Delivery: counts{Failures: 1, PutOff: true}, Due: later, Set: at, Tries: 1},
+		ledger.Effects{Attempt: failed}},
+	{"A handler that waits in a step is suspended.", "suspended and then crashed", suspended(),
+		crashed(ledger.Verdict{How: ledger.Alone, Ran: 1}, 0),
+		with(due(counts{Failures: 1, Together: 1, Crashed: true, PutOff: true}), func(r *row) { r.Tries = 1 }),
+		ledger.Effects{Attempt: crash, Again: true, Crash: true}},
+	{"A cancel ends a suspended delivery.", "cancel while suspended", suspended(),
+		by(func(r row) row { return r.Cancel("why") }),
+		row{Delivery: counts{PutOff: true}, Cancelled: true, Reason: "why"},
+		ledger.Effects{}},
+	{"A cancel ends a suspended delivery.", "discard while suspended", suspended(),
+		by(func(r row) row { return r.Discard("why", at) }),
+		row{Delivery: counts{PutOff: true}, State: ledger.Discarded, Reason: "why", Ended: at},
+		ledger.Effects{}},
+	{"A stored step is progress.", "store a step", open(counts{Failures: 2, Uncounted: 3, MaxAttempts: 9, Snoozes: 4, Together: 1, Crashed: true, PutOff: true, Run: 1, Progress: "[a]"}),
+		by(func(r row) row { r.Delivery = r.Stored(); return r }),
+		open(counts{Uncounted: 5, Snoozes: 4, PutOff: true, Run: 1, Progress: "[a]"}),
 		ledger.Effects{}},
 	{"Paused deliveries wait, and nothing counts as an attempt.", "hold", open(counts{Failures: 1}),
 		paused(engine.Disposition{Kind: engine.Hold}),
@@ -389,11 +426,15 @@ var transitions = []struct {
 		ledger.Effects{}},
 	{"A replay delivers handled events to one subscription again,", "replay", row{Delivery: counts{Failures: 2, Uncounted: 5, Delayed: true, Retried: true, Progress: "[a]"}, State: ledger.Done, Ended: before, Tries: 3, History: 1, Redriven: 1},
 		by(func(r row) row { return r.Replay(at) }),
-		with(due(counts{Uncounted: 4, Delayed: true, Replayed: true, Since: at}), func(r *row) { r.Tries, r.History = 3, 3 }),
+		with(due(counts{Uncounted: 4, Delayed: true, Replayed: true, Since: at, Run: 1}), func(r *row) { r.Tries, r.History = 3, 3 }),
 		ledger.Effects{}},
 	{"A replay delivers handled events to one subscription again,", "replay what has no row", ledger.Handled(&engine.Record{CreatedAt: before}),
 		by(func(r row) row { return r.Replay(at) }),
-		due(counts{Uncounted: 1, Replayed: true, Since: at}),
+		due(counts{Uncounted: 1, Replayed: true, Since: at, Run: 1}),
+		ledger.Effects{}},
+	{"A replay has its steps done again.", "replay again", row{Delivery: counts{Run: 1, Replayed: true}, State: ledger.Done},
+		by(func(r row) row { return r.Replay(at) }),
+		due(counts{Uncounted: 1, Replayed: true, Since: at, Run: 2}),
 		ledger.Effects{}},
 	{"A replay delivers handled events to one subscription again,", "replay what is dead", dead(counts{}),
 		by(func(r row) row { return r.Replay(at) }),
@@ -484,11 +525,11 @@ func TestAnImportedDeadLetterHasItsCountsAndAttempts(t *testing.T) {
 func TestADispatcherSeesWhatIsKnownOfADelivery(t *testing.T) {
 	old := &engine.Delivery{Failures: 9, Held: &before, Token: "kept"}
 	ledger.Delivery{
-		Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Crashed: true, Retried: true, Replayed: true, Since: at, Progress: "[a]",
+		Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Crashed: true, Retried: true, Replayed: true, Since: at, Progress: "[a]", Run: 6,
 	}.HandOut(old)
 	want := &engine.Delivery{
 		Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Suspect: true, Crashed: true, Exempt: true, Replayed: true, Since: at, Progress: "[a]",
-		Token: "kept",
+		Run: 6, Token: "kept",
 	}
 	if diff := cmp.Diff(want, old); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -508,7 +549,7 @@ func TestWhatADispatcherHasSeenIsHandedOutAgain(t *testing.T) {
 	for _, d := range []*engine.Delivery{
 		{},
 		{Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Suspect: true, Crashed: true, Exempt: true, Since: at, Progress: "[a]"},
-		{Replayed: true, Held: &before},
+		{Replayed: true, Held: &before, Run: 3},
 	} {
 		again := &engine.Delivery{}
 		ledger.Seen(d).HandOut(again)
@@ -522,7 +563,7 @@ func TestWhatADispatcherHasSeenIsHandedOutAgain(t *testing.T) {
 }
 
 func TestADispositionSettlesADeliveryIfItsTurnDoes(t *testing.T) {
-	for how := engine.Done; how <= engine.Release; how++ {
+	for how := engine.Done; how <= engine.Suspend; how++ {
 		_, effects := ledger.Delivery{}.After(true, &engine.Disposition{Kind: how}, ledger.Moment{})
 		if effects.Settled != ledger.Settles(how) {
 			t.Errorf("disposition %d settles: %v, and its turn: %v", how, ledger.Settles(how), effects.Settled)

@@ -74,7 +74,7 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 	if called {
 		n.Together = 0
 	}
-	n.HeldSince, n.Lane, n.Key = time.Time{}, "", ""
+	n.HeldSince, n.Lane, n.Key, n.Suspended = time.Time{}, "", "", false
 	if v.Kind != engine.Done {
 		n.Progress = v.Progress
 	}
@@ -115,6 +115,8 @@ func (n *Next) putOff(v *engine.Disposition, now Moment) {
 	case now.Cancelled: // it is due at once, so that whoever dispatches sees it
 	case v.Kind == engine.Retry || v.Kind == engine.Snooze:
 		n.Due, n.Set = now.Due, now.At
+	case v.Kind == engine.Suspend: // until a time of the wall clock, like a delayed event
+		n.Suspended, n.Due = true, v.Due
 	case v.Kind == engine.Hold && v.Lane != "":
 		if n.Lane, n.Key = v.Lane, v.Key; v.Due.IsZero() {
 			n.State = Held
@@ -138,6 +140,14 @@ func (r Row) After(begun bool, v *engine.Disposition, now Moment) (Row, Effects)
 		return r, e
 	}
 	return r.Take(n, e), e
+}
+
+// Stored returns a delivery of which the attempt that runs has stored a step. That is progress: what has failed before, and
+// what the process has died of, counts no more.
+func (d Delivery) Stored() Delivery {
+	d.Uncounted += d.Failures
+	d.Failures, d.MaxAttempts, d.Together, d.Crashed = 0, 0, 0, false
+	return d
 }
 
 // Take returns the row with what a turn has changed.

@@ -25,6 +25,7 @@ type batch struct {
 	flushes  []flush
 	keys     []settledKey
 	settled  []tentative // by functions of the program
+	stepping []stepped
 }
 
 // takeBack makes the batch what it was before a transaction that has failed.
@@ -35,7 +36,7 @@ func (b *batch) takeBack() {
 
 // clear makes the batch an empty one, and keeps the memory.
 func (b *batch) clear() {
-	b.requests, b.events, b.flushes, b.keys = nil, emptied(b.events), emptied(b.flushes), emptied(b.keys)
+	b.requests, b.events, b.flushes, b.keys, b.stepping = nil, emptied(b.events), emptied(b.flushes), emptied(b.keys), emptied(b.stepping)
 }
 
 // emptied is a list without its elements, but with its memory.
@@ -65,7 +66,7 @@ func (b *batch) appendEvents(r *request) error {
 // small events that are due at once and have no key.
 func together(requests []*request) (n int) {
 	for _, r := range requests {
-		if r.exec != nil || r.part != nil || slices.ContainsFunc(r.events, mustNotWait) {
+		if r.exec != nil || r.part != nil || r.step != nil || slices.ContainsFunc(r.events, mustNotWait) {
 			break
 		}
 		n++

@@ -25,6 +25,8 @@ type consumer struct {
 	name   string
 	strict bool // nothing goes ahead of others
 
+	stepsEnd int64 // up to this event an earlier consumer of the name may have stored steps
+
 	cancels atomic.Bool // cancelled is not empty
 	lanes   lanes
 	express express
@@ -74,6 +76,7 @@ type delivery struct {
 	row     string        // state of its row in the file; empty without one
 	started time.Time     // of the attempt; zero before it
 	place   *claims.Place // of the worker that has begun it
+	stepped bool          // the attempt has stored a step
 
 	tentative bool                // a transaction that is not stored yet has settled it
 	otherwise *engine.Disposition // what it was to be settled with meanwhile; nil for nothing

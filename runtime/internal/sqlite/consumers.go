@@ -40,6 +40,7 @@ func (cs *consumers) add(c *consumer) {
 		}
 		consumers = append(consumers, other)
 	}
+	c.stepsEnd = cs.steps.highest.Load() // after the earlier one was told that it is over
 	cs.list = append(consumers, c)
 }
 

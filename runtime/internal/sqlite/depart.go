@@ -66,10 +66,33 @@ func Depart(ctx context.Context, path, to string) (_ *Departure, err error) {
 	default:
 		_, err = l.TakeOver(ctx)
 	}
+	if err == nil && d.label == nil {
+		err = l.refuseSteps()
+	}
 	if err != nil {
 		return nil, err
 	}
 	return d, fault.Wrap("read", l.path, l.read(d.pack))
+}
+
+// refuseSteps returns an error if a handler would do its steps again: the engine that events move to stores none.
+func (l *Log) refuseSteps() error {
+	var n int64
+	var name string
+	err := l.read(func(c *database.Conn) error {
+		return c.Query(`
+			SELECT count(*), min(name) FROM (
+				SELECT DISTINCT x.seq, s.name FROM busgen_steps x JOIN busgen_subscriptions s ON s.id = x.subscription
+				WHERE x.seq > s.cursor OR EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = x.subscription AND d.seq = x.seq))`, func(s *sqlite3.Stmt) error {
+			n, name = s.ColumnInt64(0), s.ColumnText(1)
+			return nil
+		})
+	})
+	if err != nil || n == 0 {
+		return fault.Wrap("read", l.path, err)
+	}
+	return fmt.Errorf("%w: %d open or dead deliveries have steps that their handlers have done, such as those of subscription %q, and only a file stores steps: "+
+		"let them end, and discard or purge the dead letters", errors.ErrUnsupported, n, name)
 }
 
 // own takes the lock of who dispatches, and does nothing else.

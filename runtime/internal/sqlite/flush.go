@@ -132,7 +132,7 @@ func (b *batch) writeFlush(f *flush) error {
 		}
 	}
 	for _, r := range f.rows {
-		row := ledger.Row{Delivery: ledger.Seen(&r.Delivery)}
+		row := ledger.Row{Delivery: r.seen()}
 		err := put(b.conn, rowKey{id, r.Seq}, &row, r.state, atOnce, nil, nil)
 		if err != nil {
 			return err
@@ -154,8 +154,7 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 	if err != nil {
 		return err
 	}
-	seen := ledger.Seen(&d.Delivery)
-	next, effects := seen.After(d.begun, &d.Disposition, now)
+	next, effects := d.seen().After(d.begun, &d.Disposition, now)
 	switch d.again = never; {
 	case effects.Again:
 		d.again = 0

@@ -36,6 +36,7 @@ type ground struct {
 	waiters    waiters // for deliveries to be settled
 	arrivals   waiters // for events to be appended
 	clock      clock
+	steps      stepsKnown
 	reader     reader
 	gate       gate
 	faults     faults

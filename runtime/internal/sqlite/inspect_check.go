@@ -41,6 +41,9 @@ var checks = []struct{ rule, sql string }{
 		SELECT 'attempt ' || n || ': subscription ' || subscription || ', event at position ' || seq FROM busgen_attempts
 		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `
+		SELECT 'step ' || name || ': subscription ' || subscription || ', event at position ' || seq FROM busgen_steps
+		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
+	{ruleReference, `
 		SELECT 'outcome: subscription ' || subscription || ', event at position ' || seq FROM busgen_outcomes
 		WHERE seq NOT IN (SELECT seq FROM busgen_log) OR subscription NOT IN (SELECT id FROM busgen_subscriptions)`},
 	{ruleReference, `

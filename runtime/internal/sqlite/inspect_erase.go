@@ -336,6 +336,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 		"UPDATE busgen_discarded SET reason = '" + engine.ReasonErased + "', fingerprint = NULL WHERE seq = ? AND substr(reason, 1, 12) <> '" + ledger.EditedInto + "'",
 		"UPDATE busgen_cancelled SET reason = '" + engine.ReasonErased + "' WHERE seq = ?",
 		"UPDATE busgen_deliveries SET fingerprint = NULL WHERE seq = ?",
+		"UPDATE busgen_steps SET result = '\"[erased]\"', shape = NULL WHERE seq = ? AND result IS NOT NULL",
 		"DELETE FROM busgen_dedupe WHERE seq = ?",
 		"DELETE FROM busgen_event_keys WHERE seq = ?",
 	} {

@@ -16,15 +16,24 @@ import (
 // events about the person, with what finds a row again. A key that names the person is
 // deleted.
 var textColumns = []textColumn{
-	{"busgen_attempts", "error", "seq, subscription, n"}, {"busgen_attempts", "stack", "seq, subscription, n"}, {"busgen_attempts", "log", "seq, subscription, n"},
-	{"busgen_log", "metadata", "seq"}, {"busgen_discarded", "reason", "seq, subscription"}, {"busgen_cancelled", "reason", "seq, subscription"},
-	{"busgen_audit", "detail", "id"}, {"busgen_pauses", "reason", "kind, target, key"}, {"busgen_breakers", "last_error", "subscription, key"},
-	{"busgen_dedupe", "key", "type, key, seq"}, {"busgen_limits", "key", "name, key"},
-	{"busgen_event_keys", "key", "type, key, seq"}, {"busgen_waits", "key", "type, key, subscription, seq, member, name"},
-	{"busgen_waits", "name", "type, key, subscription, seq, member, name"},
+	{"busgen_attempts", "error", "seq, subscription, n", ""}, {"busgen_attempts", "stack", "seq, subscription, n", ""}, {"busgen_attempts", "log", "seq, subscription, n", ""},
+	{"busgen_log", "metadata", "seq", ""}, {"busgen_discarded", "reason", "seq, subscription", ""}, {"busgen_cancelled", "reason", "seq, subscription", ""},
+	{"busgen_audit", "detail", "id", ""}, {"busgen_pauses", "reason", "kind, target, key", ""}, {"busgen_breakers", "last_error", "subscription, key", ""},
+	{"busgen_dedupe", "key", "type, key, seq", ""}, {"busgen_limits", "key", "name, key", ""},
+	{"busgen_steps", "result", stepKey, stepsSettled}, {"busgen_steps", "shape", stepKey, stepsSettled}, {"busgen_steps", "name", stepKey, stepsSettled},
+	{"busgen_event_keys", "key", "type, key, seq", ""}, {"busgen_waits", "key", "type, key, subscription, seq, member, name", ""},
+	{"busgen_waits", "name", "type, key, subscription, seq, member, name", ""},
 }
 
-type textColumn struct{ table, column, key string }
+// Of an open delivery the steps stay: its handler would do them again.
+const (
+	stepKey      = "seq, subscription, run, member, name"
+	stepsSettled = ` AND NOT EXISTS (
+	SELECT 1 FROM busgen_deliveries d WHERE d.subscription = busgen_steps.subscription AND d.seq = busgen_steps.seq AND d.state <> 'dead')`
+)
+
+// textColumn is such a column. only is a condition for the rows that are looked at.
+type textColumn struct{ table, column, key, only string }
 
 func (w textColumn) isKey() bool { return w.column == "key" }
 
@@ -87,7 +96,7 @@ func (e *eraser) named(ctx context.Context, w textColumn) (rows [][]any, parts i
 	keys := strings.Split(w.key, ", ")
 	err = e.look(ctx, "look for a person in", func(c *database.Conn) error {
 		rows, parts = nil, 0
-		return c.Query("SELECT "+w.column+", "+w.key+" FROM "+w.table+" WHERE "+w.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
+		return c.Query("SELECT "+w.column+", "+w.key+" FROM "+w.table+" WHERE "+w.column+" IS NOT NULL"+w.only, func(s *sqlite3.Stmt) error {
 			for n, name := range keys {
 				if name == "seq" && e.spec.DryRun && e.passed[s.ColumnInt64(n+1)] {
 					return nil // it is one of an event that is erased as a whole
@@ -123,7 +132,7 @@ func (e *eraser) cleanRow(c *database.Conn, w textColumn, key []any) (changed in
 		return int(c.Changes()), err
 	}
 	var clean string
-	err = c.Query("SELECT "+w.column+" FROM "+w.table+w.where()+" AND "+w.column+" IS NOT NULL", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT "+w.column+" FROM "+w.table+w.where()+" AND "+w.column+" IS NOT NULL"+w.only, func(s *sqlite3.Stmt) error {
 		if text, other := e.clean(w, s.ColumnText(0)); other {
 			clean, changed = text, 1
 		}

@@ -155,8 +155,9 @@ func (r *replay) find(ctx context.Context, limit int) (found []replayed, end int
 
 // replayHandled is Replay of package ledger.
 const replayHandled = `
-	INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted)
-	SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1, 1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id)
+	INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at, wait, since, replayed, uncounted, run)
+	SELECT s.id, l.seq, 'waiting', 0, ?3, 0, ?3, 1, 1 + (SELECT count(*) FROM busgen_attempts a WHERE a.seq = l.seq AND a.subscription = s.id),
+	       1 + coalesce((SELECT max(x.run) FROM busgen_steps x WHERE x.seq = l.seq AND x.subscription = s.id), 0)
 	FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?1
 	WHERE l.seq = ?2 AND l.id = ?4 AND ` + handled
 

@@ -120,7 +120,7 @@ func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
 			crashed = 0, due_at = ?1, dead_at = NULL,
-			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0
+			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0, suspended = 0
 		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, at.subscription, at.seq, byHand)
 }
 
@@ -128,7 +128,7 @@ func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
 func forget(c *database.Conn, at rowKey) error {
 	for _, kept := range []string{
 		"DELETE FROM busgen_attempts WHERE seq = ? AND subscription = ?", "DELETE FROM busgen_outcomes WHERE seq = ? AND subscription = ?",
-		"DELETE FROM busgen_crashes WHERE seq = ? AND subscription = ?",
+		"DELETE FROM busgen_crashes WHERE seq = ? AND subscription = ?", "DELETE FROM busgen_steps WHERE seq = ? AND subscription = ?",
 	} {
 		if err := c.Exec(kept, at.seq, at.subscription); err != nil {
 			return err

@@ -335,6 +335,7 @@ func removeConsumer(c *database.Conn, id int64, name string) (removed event.Remo
 		"DELETE FROM busgen_express WHERE subscription = ?1",
 		"DELETE FROM busgen_attempts WHERE subscription = ?1",
 		"DELETE FROM busgen_outcomes WHERE subscription = ?1",
+		"DELETE FROM busgen_steps WHERE subscription = ?1",
 		"DELETE FROM busgen_crashes WHERE subscription = ?1",
 		"DELETE FROM busgen_discarded WHERE subscription = ?1",
 		"DELETE FROM busgen_cancelled WHERE subscription = ?1",

@@ -35,8 +35,10 @@ type Log struct {
 }
 
 var (
-	_ engine.Log     = (*Log)(nil)
-	_ engine.Awaiter = (*Log)(nil)
+	_ engine.Log        = (*Log)(nil)
+	_ engine.Awaiter    = (*Log)(nil)
+	_ engine.Log        = (*Log)(nil)
+	_ engine.StepKeeper = (*Log)(nil)
 )
 
 // Options tune how a file is opened. The zero value is right for programs.

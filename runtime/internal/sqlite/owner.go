@@ -268,6 +268,9 @@ func (o *owner) takeOver(ctx context.Context, found *engine.Recovery) error {
 	defer func() { o.writer.turn <- struct{}{} }()
 	err = o.read(func(c *database.Conn) error {
 		last, err := c.Int64("SELECT max(seq) FROM busgen_log")
+		if err == nil {
+			err = o.steps.learn(c)
+		}
 		if err != nil {
 			return err
 		}

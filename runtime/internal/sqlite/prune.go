@@ -162,7 +162,7 @@ func deleteEvents(c *database.Conn, seqs []int64) error {
 		for _, kept := range []string{
 			"DELETE FROM busgen_attempts WHERE seq = ?", "DELETE FROM busgen_outcomes WHERE seq = ?", "DELETE FROM busgen_crashes WHERE seq = ?",
 			"DELETE FROM busgen_discarded WHERE seq = ?", "DELETE FROM busgen_cancelled WHERE seq = ?", "DELETE FROM busgen_audit_deliveries WHERE seq = ?",
-			"DELETE FROM busgen_origins WHERE seq = ?", "DELETE FROM busgen_event_keys WHERE seq = ?", "DELETE FROM busgen_waits WHERE seq = ?",
+			"DELETE FROM busgen_origins WHERE seq = ?", "DELETE FROM busgen_event_keys WHERE seq = ?", "DELETE FROM busgen_waits WHERE seq = ?", "DELETE FROM busgen_steps WHERE seq = ?",
 		} {
 			if err := c.Exec(kept, seq); err != nil {
 				return err

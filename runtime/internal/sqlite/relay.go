@@ -68,6 +68,13 @@ func (r *relay) pass(requests []*request) error {
 func (r *relay) advance() (given bool, err error) {
 	for len(r.requests) > 0 {
 		one := r.requests[0]
+		if one.step != nil {
+			r.requests, r.wrote = r.requests[1:], true
+			if err := r.batch.step(one); err != nil {
+				return false, err
+			}
+			continue
+		}
 		if one.exec == nil && one.part == nil {
 			if err := r.append(); err != nil {
 				return false, err
@@ -212,6 +219,13 @@ func (r *relay) finish(turn *run, err error) error {
 	}
 	if err == nil && p.Settle != nil && !r.batch.settle(p.Settle) {
 		err = engine.ErrMoved
+	}
+	if err == nil && p.Step != nil {
+		own, failed := r.batch.storeStep(p.Step)
+		if failed != nil {
+			return failed
+		}
+		err = own
 	}
 	switch {
 	case err == nil && r.alone:

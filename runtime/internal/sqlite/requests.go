@@ -14,6 +14,7 @@ type request struct {
 	events     []logged                   // to append
 	exec       func(*database.Conn) error // to run instead, in a transaction of its own
 	part       *part                      // of the program, to run beside those of others
+	step       *engine.Stepping           // of a handler, to store instead
 	turn       chan *run                  // of its part; nil before the first
 	full       bool                       // it has to be on disk before the answer
 	postponed  bool                       // to the next transaction

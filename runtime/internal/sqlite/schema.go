@@ -58,7 +58,7 @@ var migrations = []string{
 		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
 	) WITHOUT ROWID`,
 	// Version 9: the limits in which running handlers have places; keys of events, and deliveries that wait
-	// for them; deliveries that go ahead of a backlog.
+	// for them; deliveries that go ahead of a backlog; durable steps.
 	`ALTER TABLE busgen_running ADD COLUMN limits TEXT;
 	CREATE TABLE busgen_awaited (id INTEGER PRIMARY KEY, type TEXT UNIQUE, field TEXT NOT NULL, keyed INTEGER NOT NULL);
 	CREATE TABLE busgen_event_keys (
@@ -72,6 +72,7 @@ var migrations = []string{
 	CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription);
 	CREATE TABLE busgen_express (subscription INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (subscription, seq)) WITHOUT ROWID;
 	ALTER TABLE busgen_subscriptions ADD COLUMN strict INTEGER NOT NULL DEFAULT 0;
+	` + stepsTables + `;
 	DROP VIEW events; ` + viewOf("events"),
 }
 
@@ -79,6 +80,17 @@ var migrations = []string{
 func viewOf(name string) string {
 	return regexp.MustCompile(`(?ms)^CREATE VIEW ` + name + ` AS\n.*?;`).FindString(schema)
 }
+
+// stepsTables is what the steps of handlers need.
+const stepsTables = `
+	ALTER TABLE busgen_deliveries ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE busgen_deliveries ADD COLUMN suspended INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE busgen_discarded ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
+	CREATE TABLE busgen_steps (
+		seq INTEGER NOT NULL, subscription INTEGER NOT NULL, run INTEGER NOT NULL, member TEXT NOT NULL, name TEXT NOT NULL,
+		kind TEXT NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'event', 'none', 'lost', 'undo')), result TEXT, shape TEXT,
+		attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (seq, subscription, run, member, name)
+	) WITHOUT ROWID`
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.

@@ -137,6 +137,8 @@ CREATE TABLE busgen_deliveries (
   replayed     INTEGER NOT NULL DEFAULT 0, -- an operator or the program replayed it: the subscription had handled it before
   lane         TEXT,             -- of one that waits for others: a limit, a partition key or another; a held one until it is freed
   key          TEXT,             -- of such a one: another lane that it holds up
+  run          INTEGER NOT NULL DEFAULT 0, -- one more for each replay: it finds the steps of this run
+  suspended    INTEGER NOT NULL DEFAULT 0, -- of a waiting one: its handler waits in a step until due_at, which is no retry
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
@@ -173,6 +175,7 @@ CREATE TABLE busgen_discarded (
   replayed     INTEGER,
   uncounted    INTEGER, -- of one that was dead
   suspect      INTEGER,
+  run          INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
@@ -201,6 +204,22 @@ CREATE TABLE busgen_attempts (
   stack        TEXT,
   log          TEXT,             -- what the attempt logged through its event's logger, the end of it
   PRIMARY KEY (seq, subscription, n)
+) WITHOUT ROWID;
+
+-- What handlers have done of deliveries, step by step. Kept as long as the event.
+CREATE TABLE busgen_steps (
+  seq          INTEGER NOT NULL,
+  subscription INTEGER NOT NULL,
+  run          INTEGER NOT NULL,
+  member       TEXT    NOT NULL, -- of a group: the member whose step it is; else empty
+  name         TEXT    NOT NULL,
+  kind         TEXT    NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'event', 'none', 'lost', 'undo')),
+  result       TEXT,             -- JSON; of sleep when it ends; NULL for what could not be stored, which is lost
+  shape        TEXT,             -- fields and types of result, one line
+  attempt      INTEGER NOT NULL, -- that has stored it
+  started_at   INTEGER NOT NULL,
+  at           INTEGER NOT NULL,
+  PRIMARY KEY (seq, subscription, run, member, name)
 ) WITHOUT ROWID;
 
 -- What has become of deliveries that had failed: when they were last redriven or

@@ -255,6 +255,7 @@ func (b *batch) tellSettled() {
 
 // unsettle makes the deliveries what they were before the transaction, which has failed.
 func (b *batch) unsettle() {
+	b.unstep()
 	for i := len(b.settled) - 1; i >= 0; i-- {
 		one := b.settled[i]
 		if one.flush {

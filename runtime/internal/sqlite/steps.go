@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+)
+
+// A step that a handler has done is a row of its own. It is written in the transaction of the writer that comes next,
+// beside the events of publishers and the steps of others, and is on disk before the handler is told. The row of the
+// delivery, if there is one, loses its failures in the same transaction.
+//
+// What a consumer knows of a delivery is written in later transactions, also by a turn that ends while the step is being
+// written. So it knows that the delivery has stored a step as soon as the step is part of a transaction. If that fails,
+// the delivery is as it was.
+
+// StoreStep implements [engine.StepKeeper].
+func (l *Log) StoreStep(ctx context.Context, s *engine.Stepping) error {
+	r := l.writer.newRequest()
+	defer l.writer.free(r)
+	r.step, r.full = s, true
+	err := l.writer.submit(ctx, r)
+	if r.refused != nil || err == engine.ErrClosed || err != nil && err == ctx.Err() {
+		return err
+	}
+	return fault.Wrap("write", l.path, err)
+}
+
+// step writes the step of a request.
+func (b *batch) step(r *request) error {
+	var err error
+	r.refused, err = b.storeStep(r.step)
+	return err
+}
+
+// storeStep writes a step, unless it refuses that for itself: with ErrMoved if the attempt that has done it is over.
+func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
+	c, step := s.Consumer.(*consumer), &s.Step
+	own := c.mayStep(s.Delivery)
+	if own == nil {
+		return engine.ErrMoved, nil
+	}
+	err = b.conn.Exec(insertStepRow, own.Seq, c.id, int64(own.Run), step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
+		step.Attempt, step.Started, step.At)
+	if err == nil && b.conn.Changes() == 0 { // it was not found before, which is a fault of the bus
+		return fmt.Errorf("step %q is stored already", step.Name), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.setStepped(own, true) {
+		b.stepping = append(b.stepping, stepped{c, own})
+	}
+	if own.Failures == 0 && own.MaxAttempts == 0 && !own.Suspect {
+		return nil, nil
+	}
+	return nil, b.conn.Exec(noteProgress, c.id, own.Seq)
+}
+
+const (
+	insertStepRow = `
+	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, attempt, started_at, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO NOTHING`
+	// noteProgress is Stored of package ledger.
+	noteProgress = `
+	UPDATE busgen_deliveries SET uncounted = uncounted + failures, failures = 0, max_attempts = NULL, suspect = 0, crashed = 0
+	WHERE subscription = ? AND seq = ?`
+)
+
+// stepped is a delivery of which the transaction at hand stores the first step of its attempt.
+type stepped struct {
+	consumer *consumer
+	*delivery
+}
+
+// mayStep returns the delivery of which an attempt stores a step; nil if it is not the consumer's any more, or is settled.
+func (c *consumer) mayStep(d *engine.Delivery) *delivery {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := d.Token.(*delivery)
+	if c.ended || c.replaced || own.settled {
+		return nil
+	}
+	if own.Seq > c.ground.steps.highest.Load() {
+		c.ground.steps.highest.Store(own.Seq) // here is who has the writer's turn
+	}
+	return own
+}
+
+// setStepped says whether the attempt at a delivery has stored a step, and reports whether that is new.
+func (c *consumer) setStepped(own *delivery, stepped bool) (changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed = own.stepped != stepped
+	own.stepped = stepped
+	return changed
+}
+
+// unstep makes deliveries what they were before a transaction that has failed.
+func (b *batch) unstep() {
+	for _, one := range b.stepping {
+		one.consumer.setStepped(one.delivery, false)
+	}
+	b.stepping = emptied(b.stepping)
+}
+
+// seen is what a turn knows of a delivery.
+func (d *delivery) seen() ledger.Delivery {
+	seen := ledger.Seen(&d.Delivery)
+	if d.stepped {
+		seen = seen.Stored()
+	}
+	return seen
+}
+
+// Steps implements [engine.StepKeeper].
+func (l *Log) Steps(of engine.Consumer, d *engine.Delivery) (steps []engine.Step, err error) {
+	c := of.(*consumer)
+	if d.Failures+d.Uncounted == 0 && d.Seq > max(c.stepsEnd, l.steps.found.Load()) {
+		return nil, nil // nobody has begun it before
+	}
+	err = l.read(func(conn *database.Conn) error {
+		return conn.Query(`
+			SELECT member, name, kind, result, shape, attempt, started_at, at FROM busgen_steps
+			WHERE seq = ? AND subscription = ? AND run = ?`, func(s *sqlite3.Stmt) error {
+			steps = append(steps, engine.Step{
+				Member: s.ColumnText(0), Name: s.ColumnText(1), Kind: engine.StepKind(s.ColumnText(2)), Result: s.ColumnBlob(3, nil), Shape: s.ColumnText(4),
+				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7),
+			})
+			return nil
+		}, d.Seq, c.id, int64(d.Run))
+	})
+	return steps, fault.Wrap("read", l.path, err)
+}
+
+// stepsKnown says behind which event none has steps but those that its first attempt has stored. A first attempt reads
+// no steps there. Elsewhere it may find some: a power cut may have taken the record that an attempt has begun, and left
+// the steps that it had stored; or another consumer had the delivery before.
+type stepsKnown struct {
+	found   atomic.Int64 // the last event with steps when this process took over
+	highest atomic.Int64 // the last event of which this process has stored one
+}
+
+func (k *stepsKnown) learn(c *database.Conn) error {
+	last, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_steps")
+	k.found.Store(last)
+	return err
+}

@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/engine"
+)
+
+// Package step is what programs call to do the work of a handler in steps. Here is what it needs of a bus.
+
+// The limits of steps, unless an option says otherwise.
+const (
+	defaultMaxSteps  = 1000
+	defaultStepLimit = 256 << 10
+)
+
+// steps says how the handler of the subscription may store steps.
+func (s *innerSubscription) steps() *dispatch.Steps {
+	steps := &dispatch.Steps{Max: cmp.Or(s.config.maxSteps, defaultMaxSteps), Limit: cmp.Or(s.config.stepLimit, defaultStepLimit)}
+	keeper, keeps := s.bus.log.(engine.StepKeeper)
+	switch {
+	case s.transacts:
+		steps.No = "all that a handler of SubscribeTx does is one transaction: use step.Tx in a handler of Subscribe"
+	case s.answers != nil:
+		steps.No = "a handler that answers is waited for, and its answer is in no file: publish an event, and let its handler do the steps"
+	case s.config.ephemeral:
+		steps.No = "an ephemeral subscription stores nothing: subscribe with a name"
+	case !keeps:
+		steps.No = "the engine of this bus stores no steps: they need the file of the default engine"
+	}
+	steps.Keeper = keeper
+	return steps
+}
+
+// StepTx runs f, which does a step by calling user and fills it in, in a transaction that stores the step too.
+func (forGenerated) StepTx(ctx context.Context, a *dispatch.Attempt, step engine.Step, user any, f func(tx Tx, step *engine.Step) error) error {
+	b := a.Owner().(*innerBus)
+	defer b.keep()
+	stepping, err := a.Stepping(step)
+	if err != nil {
+		return err
+	}
+	ended := false
+	defer func() {
+		if !ended { // it panics, or ends its goroutine
+			a.StepStored(stepping, dispatch.ErrOver)
+		}
+	}()
+	err = b.transact(ctx, a, nil, stepping, func(run *txRun) error {
+		run.runs(user)
+		return f(Tx{run}, &stepping.Step)
+	})
+	ended = true
+	return a.StepStored(stepping, err)
+}
