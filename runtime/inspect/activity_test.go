@@ -124,7 +124,7 @@ func TestClosingABreakerLeavesNoRequestBehind(t *testing.T) {
 const leftovers = `
 	INSERT INTO busgen_breakers VALUES ('printer', '', NULL, 'open', 1, 2, 4, 4, 'out of paper', 0);
 	INSERT INTO busgen_breaker_requests VALUES ('printer', '', 'bob', 3);
-	INSERT INTO busgen_running VALUES ('printer', NULL, 0, x'00000000000070008000000000000001', 'order.placed', 1, 1, 2, 0)`
+	INSERT INTO busgen_running VALUES ('printer', NULL, 0, x'00000000000070008000000000000001', 'order.placed', 1, 1, 2, 0, NULL)`
 
 func TestTheActivityOfAProcessIsClearedAtItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -95,7 +95,8 @@ func (in *intake) fill(extra bool) (pause <-chan time.Time, asked bool) {
 	full, crowded := false, false
 	if in.more {
 		all, waiting := in.queue.Load()
-		full = in.window-all < in.window/2
+		_, enough := in.roomBeside(all)
+		full = !enough
 		crowded = full && waiting > in.window/4
 	}
 	if in.parking.tend(crowded, in.window) {
@@ -235,8 +236,11 @@ func (in *intake) woken() { in.more, in.blocked.changed = true, true }
 // room returns for how many deliveries there is room in the window, if that is enough to
 // poll more. While express deliveries come first little else leaves the window, and retries would wait for long: then less
 // is enough.
-func (in *intake) room() (room int, enough bool) {
-	if room = in.window - in.queue.Len(); room >= in.window/2 {
+func (in *intake) room() (room int, enough bool) { return in.roomBeside(in.queue.Len()) }
+
+// roomBeside is room if so many are in the window.
+func (in *intake) roomBeside(taken int) (room int, enough bool) {
+	if room = in.window - taken; room >= in.window/2 {
 		return room, true
 	}
 	if room < max(in.window/16, 1) {
