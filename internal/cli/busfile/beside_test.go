@@ -22,7 +22,7 @@ import (
 // writing has command lines of all verbs that change the file, in an order in which each has
 // something to do. DEAD is a dead letter and OPEN an open event.
 var writing = []string{
-	`events publish shop.db order.placed {"number":5,"email":"customer5@example.org"}`,
+	`events publish shop.db order.placed '{"number":5,"email":"customer5@example.org"}'`,
 	"dlq edit shop.db DEAD", "dlq retry shop.db DEAD", "dlq discard shop.db DEAD --because test --yes", "events undiscard shop.db DEAD",
 	"dlq import shop.db exported.jsonl", "dlq purge shop.db --older-than 1ms --yes", "dlq import shop.db exported.jsonl", "dlq retry shop.db --all",
 	"subscriptions pause shop.db ledger", "events discard shop.db OPEN --because test --yes", "events cancel shop.db OPEN --yes", "subscriptions resume shop.db ledger",

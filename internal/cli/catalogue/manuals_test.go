@@ -56,6 +56,9 @@ func TestTheExamplesInTheManualsOfCatalogueVerbsWork(t *testing.T) {
 					busgen(t, "export asyncapi -o asyncapi.json")
 					must(t, os.WriteFile("openapi.yaml", []byte("openapi: 3.1.0\nwebhooks:\n  order.placed: { post: { requestBody: { content: { application/json: { schema: { type: object, properties: { id: { type: string } } } } } } } }\n"), 0o666))
 				}
+				if strings.HasSuffix(example, "--service") {
+					must(t, os.WriteFile("go.mod", []byte("module example.org/shop\n"), 0o666))
+				}
 				if cmd.Name() == "check" {
 					busgen(t, "-q events.yaml").Wants(t, 0, "", "")
 					busgen(t, "-q events/events.yaml").Wants(t, 0, "", "")
