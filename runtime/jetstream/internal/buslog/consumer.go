@@ -340,7 +340,7 @@ func (c *consumer) handOutAs(r *engine.Record, row *row, slot int, name string) 
 // flightsAtOnce is how many flights are allocated together: as many as fit into 4 KiB, which is what
 // the memory of more would be rounded up to. They are never used again: a handler may keep its
 // delivery for as long as it likes.
-const flightsAtOnce = 21
+const flightsAtOnce = 20
 
 func (c *consumer) newFlight() *flight {
 	if len(c.fresh) == 0 {
