@@ -124,6 +124,7 @@ func (env *Env) TestABatchIsCutShortByItsWait(t *testing.T) {
 					return nil
 				}, runtime.WithBatch(preset.size, preset.wait), runtime.WithConcurrency(preset.concurrency))
 				f.MustStart()
+				synctest.Wait()                       // what it reads at its start may have to wait a microsecond for the publisher
 				f.Publish(Numbers(1, preset.size)...) // full: at once
 				synctest.Wait()
 				f.Publish(1)
