@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/google/uuid"
@@ -148,6 +149,15 @@ type Steerer interface {
 	DeadLetterEditor
 	Sweeper
 	Eraser
+}
+
+// FitsNewest returns an error unless the payload of an event that an operator publishes was checked as one of the newest
+// version of its type.
+func (r *Record) FitsNewest(newest int) error {
+	if newest == r.Version {
+		return nil
+	}
+	return fmt.Errorf("the newest version of %s is %d, and the payload was checked as one of version %d: open the bus once with the program that has version %[2]d", r.Type, newest, r.Version)
 }
 
 // EventPublisher publishes what an operator writes.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,8 +49,8 @@ func publish(c *database.Conn, r *engine.Record) error {
 	if err != nil {
 		return err
 	}
-	if int(newest) != r.Version {
-		return fmt.Errorf("the newest version of %s is %d, and the payload was checked as one of version %d: open the bus once with the program that has version %[2]d", r.Type, newest, r.Version)
+	if err := r.FitsNewest(int(newest)); err != nil {
+		return err
 	}
 	key, delay := "", any(nil)
 	if r.Dedupe != nil {

@@ -2,7 +2,6 @@ package buslog
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -17,9 +16,8 @@ func (in *Inspection) Publish(ctx context.Context, records []engine.Record) erro
 	var err error
 	for i := range records {
 		records[i].Type = in.registry.nameOf(records[i].Type)
-		if r := &records[i]; err == nil && in.registry.newestOf(r.Type) != r.Version {
-			err = fmt.Errorf("the newest version of %s is %d, and the payload was checked as one of version %d: open the bus once with the program that has version %[2]d",
-				r.Type, in.registry.newestOf(r.Type), r.Version)
+		if err == nil {
+			err = records[i].FitsNewest(in.registry.newestOf(records[i].Type))
 		}
 	}
 	in.mu.Unlock()
