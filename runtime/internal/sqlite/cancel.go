@@ -197,7 +197,7 @@ func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error
 // hastenCancelled makes a cancelled delivery due that waits for its time.
 func hastenCancelled(c *database.Conn, at rowKey) error {
 	return c.Exec(`
-		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL
+		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL, suspended = 0
 		WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
 		  AND EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`, at.seq, at.subscription, atOnce)
 }
