@@ -58,6 +58,32 @@ func (env *Env) TestASleepSurvivesItsProcess(t *testing.T) {
 	})
 }
 
+// An engine keeps microseconds: a handler that is called at that time must not find that it has to sleep for a part of one.
+func (env *Env) TestASleepEndsInItsMicrosecond(t *testing.T) {
+	env.withSteps(t, func(t *testing.T) {
+		time.Sleep(time.Nanosecond * 100)
+		f := env.openParcels(t, env.Target(t))
+		calls := 0
+		f.Handle("fulfil", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			calls++
+			if err := step.Sleep(ctx, "nap", time.Minute); err != nil {
+				return err
+			}
+			_, err := step.Await(ctx, "parcel", ScannedType, "1", time.Minute+200)
+			if errors.Is(err, step.ErrNoEvent) {
+				return nil
+			}
+			return err
+		})
+		f.MustStart()
+		f.Publish(1)
+		f.Idle()
+		if calls != 3 {
+			t.Errorf("%d calls, want 3", calls)
+		}
+	})
+}
+
 // A handler that does not return the error of a sleep sleeps all the same.
 func (env *Env) TestAHandlerThatSwallowsASleepSleeps(t *testing.T) {
 	env.withSteps(t, func(t *testing.T) {

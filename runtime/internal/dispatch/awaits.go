@@ -63,7 +63,7 @@ func (a *Attempt) AwaitEvent(ctx context.Context, name string, was []string, wit
 	}
 	now := time.Now()
 	if stored == nil {
-		until = now.Add(within).Round(0).UTC()
+		until = WaitEnd(now.Add(within))
 		if wait.Result, err = json.Marshal(until); err != nil { // a year of more than four digits
 			return nil, a.Doom(event.ReasonPermanent, fmt.Errorf("step %q: the time when its wait ends cannot be stored: %w", name, err))
 		}

@@ -329,6 +329,12 @@ func (a *Attempt) doomed() error {
 	return nil
 }
 
+// WaitEnd returns a time when a wait ends as engines keep it: by the wall clock, in whole microseconds. A handler that was called
+// again a part of one too early would wait for that in vain, and again.
+func WaitEnd(at time.Time) time.Time {
+	return at.Round(0).Add(time.Microsecond - 1).Truncate(time.Microsecond).UTC()
+}
+
 // Suspend makes the attempt end as suspended until a time of the wall clock, or until an event comes.
 func (a *Attempt) Suspend(until time.Time, awaits ...engine.Await) error {
 	s := a.stepsOf()
