@@ -183,6 +183,9 @@ func (env *Env) TestAWaitSurvivesItsProcess(t *testing.T) {
 				scan(t, other.Bus, 3, 30)
 				Must(t, other.Shutdown(t.Context()))
 				time.Sleep(time.Second)
+				if all := slices.Compact(slices.Sorted(slices.Values(got.All()))); !slices.Equal(all, []int{10, 20, 30}) {
+					t.Errorf("a second later these have come: %v", all)
+				}
 			case 3:
 				f.MustStart()
 				f.Idle()
