@@ -3,6 +3,10 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -32,6 +36,43 @@ func (s *innerSubscription) steps() *dispatch.Steps {
 	}
 	steps.Keeper = keeper
 	return steps
+}
+
+// Awaited returns what a step of the attempt waits for: events of these types with these keys, behind the handled one.
+func (forGenerated) Awaited(a *dispatch.Attempt, types []Definition, keys []string) ([]engine.Awaited, error) {
+	b := a.Owner().(*innerBus)
+	all := make([]engine.Awaited, len(types))
+	for i, one := range types {
+		t := typeOf(one)
+		switch {
+		case b.catalogue.Lookup(t.Name()) == nil:
+			return nil, &UnknownTypeError{t.Name()}
+		case len(t.spec.AwaitBy) == 0:
+			return nil, fmt.Errorf("events of type %s have no key to wait by: add await_by to the type in the catalogue", t.Name())
+		case keys[i] == "":
+			return nil, fmt.Errorf("it waits for an event of type %s with an empty key, which no event has", t.Name())
+		}
+		all[i] = engine.Awaited{Type: t.Name(), Key: keys[i], After: a.Seq}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it waits for no event: name one with step.Of")
+	}
+	return all, nil
+}
+
+// Got returns the head of an event that a step has waited for, and a pointer to its payload. The event is of one of these
+// types.
+func (forGenerated) Got(types []Definition, r *engine.Record) (Head, any, error) {
+	var names []string
+	for _, one := range types {
+		t := typeOf(one)
+		if names = append(names, t.Name()); t.Name() == r.Type || slices.Contains(t.Aliases(), r.Type) {
+			e, err := t.stored(r)
+			return e.head, e.payload, err
+		}
+	}
+	return Head{}, nil, fmt.Errorf("it has got an event of type %s, and the program waits for one of type %s: give the step another name",
+		r.Type, strings.Join(names, " or "))
 }
 
 // StepTx runs f, which does a step by calling user and fills it in, in a transaction that stores the step too.

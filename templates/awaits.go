@@ -7,8 +7,6 @@ import (
 )
 
 // awaits lists the constructs of awaits.gen.go, which a catalogue without await_by does not have.
-//
-// Files does not emit it before runtime/step has Await.
 func awaits(c *catalog.Catalogue) []jen.Code {
 	var constructs []jen.Code
 	for _, e := range c.Events {
@@ -24,8 +22,8 @@ func awaits(c *catalog.Catalogue) []jen.Code {
 //	// Await<Event> waits for the first <event.name> with this <field> … See [step.Await].
 //	//
 //	// <doc>
-//	func Await<Event>(ctx context.Context, name string, key <type of the field>, within time.Duration) (runtime.Event[<Event>], error) {
-//		return step.Await(ctx, name, <Event>Type, bind.Key(key), within)
+//	func Await<Event>(ctx context.Context, name string, key <type of the field>, within time.Duration, opts ...step.Option) (runtime.Event[<Event>], error) {
+//		return step.Await(ctx, name, <Event>Type, bind.Key(key), within, opts...)
 //	}
 func awaitEvent(e *catalog.Event) *jen.Statement {
 	function := "Await" + e.GoName
@@ -33,9 +31,9 @@ func awaitEvent(e *catalog.Event) *jen.Statement {
 		" that is published after the event that is being handled. See [step.Await].", e.Doc, deprecated(e.Deprecated)).
 		Func().Id(function).Params(
 		jen.Id("ctx").Qual("context", "Context"), jen.Id("name").String(), jen.Id("key").Add(goType(e.AwaitBy.Type)),
-		jen.Id("within").Qual("time", "Duration"),
+		jen.Id("within").Qual("time", "Duration"), jen.Id("opts").Op("...").Add(inStep("Option")),
 	).Params(inRuntime("Event").Types(jen.Id(e.GoName)), jen.Error()).
 		Block(jen.Return(inStep("Await").Call(
-			jen.Id("ctx"), jen.Id("name"), jen.Id(descriptorName(e)), inBind("Key").Call(jen.Id("key")), jen.Id("within"),
+			jen.Id("ctx"), jen.Id("name"), jen.Id(descriptorName(e)), inBind("Key").Call(jen.Id("key")), jen.Id("within"), jen.Id("opts").Op("..."),
 		)))
 }

@@ -15,8 +15,8 @@ events:
 // is published after the event that is being handled. See [step.Await].
 //
 // It left the warehouse.
-func AwaitParcelScanned(ctx context.Context, name string, key OrderID, within time.Duration) (runtime.Event[ParcelScanned], error) {
-	return step.Await(ctx, name, ParcelScannedType, bind.Key(key), within)
+func AwaitParcelScanned(ctx context.Context, name string, key OrderID, within time.Duration, opts ...step.Option) (runtime.Event[ParcelScanned], error) {
+	return step.Await(ctx, name, ParcelScannedType, bind.Key(key), within, opts...)
 }
 `, awaits(c)...)
 }

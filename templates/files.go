@@ -66,6 +66,7 @@ func packageFiles(c *catalog.Catalogue, header, folder string) ([]output.File, e
 		{"subscribe.gen.go", subscribe},
 		{"headers.gen.go", headers},
 		{"answers.gen.go", answers},
+		{"awaits.gen.go", awaits},
 		{"catalogue.gen.go", catalogue},
 		{"schemas.gen.go", schemas},
 	}

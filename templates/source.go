@@ -249,5 +249,5 @@ func isTaken(name string) bool {
 	return token.IsKeyword(name) || types.Universe.Lookup(name) != nil || takenNames.MatchString(name)
 }
 
-var takenNames = regexp.MustCompile(`^(ask|bind|breaker|bytes|checks|context|declare|deep|encoding|json|maps|regexp|retry|runtime|slices|strconv|time|uuid|wire|` +
-	`answers?|contract|bus|ctx|data|err|handler|init|inner\d*|item|key|metadata|name|opts|other|path|payloads?|problems|same|text|value)$`)
+var takenNames = regexp.MustCompile(`^(ask|bind|breaker|bytes|checks|context|declare|deep|encoding|json|maps|regexp|retry|runtime|slices|step|strconv|time|uuid|wire|` +
+	`answers?|contract|bus|ctx|data|err|handler|init|inner\d*|item|key|metadata|name|opts|other|path|payloads?|problems|same|text|value|within)$`)

@@ -40,13 +40,24 @@
 //
 // # Waiting
 //
-// [Sleep] and [Until] suspend the handler. A suspended delivery is a row in the file: it holds no worker, no goroutine and
+// [Sleep], [Until], [Await] and [AwaitAny] suspend the handler. A suspended delivery is a row in the file: it holds no worker, no goroutine and
 // no memory, and counts neither as an attempt nor as a snooze. The attempt is suspended from then on: each later step and
 // each publish of it returns [ErrSuspended] without doing anything, and what the handler returns does not matter. A handler
 // that panics after it was suspended has failed. What it has published with its context before is dropped, and published
 // by the attempt that succeeds: publish with [Tx] what others shall hear at once.
 //
-// A strict order waits for a suspended delivery as for a retry. A partition key does not.
+// A handler waits for an event by a key: a field of the payload that await_by names in the catalogue. For each such type there is
+// a generated function:
+//
+//	parcel, err := events.AwaitParcelScanned(ctx, "parcel", e.Payload.OrderID, 72*time.Hour)
+//	if errors.Is(err, step.ErrNoEvent) {
+//		return runtime.Discard("no parcel within three days")
+//	}
+//	if err != nil {
+//		return err // also when it begins to wait
+//	}
+//
+// No event is missed, also one that comes before the call. A strict order waits for a suspended delivery as for a retry. A partition key does not.
 //
 // # Where
 //

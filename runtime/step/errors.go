@@ -1,6 +1,7 @@
 package step
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -9,6 +10,9 @@ import (
 // ErrSuspended says that the handler waits in a step: it returns this error, and is called again when the wait is over. All
 // later steps and publishes of the attempt return it, too.
 var ErrSuspended = dispatch.ErrSuspended
+
+// ErrNoEvent says that no event that a step waits for has come in time. It is the result of the step from then on.
+var ErrNoEvent = errors.New("no such event has come in time")
 
 // NameError says that a step has no good name. The event becomes a dead letter at once, with reason permanent.
 //

@@ -29,12 +29,19 @@ type OrderShipped struct {
 	Charge string `json:"charge"`
 }
 
-func (OrderPlaced) Validate() error  { return nil }
-func (OrderShipped) Validate() error { return nil }
+type ParcelScanned struct {
+	Order int    `json:"order"`
+	Code  string `json:"code"`
+}
+
+func (ParcelScanned) Validate() error { return nil }
+func (OrderPlaced) Validate() error   { return nil }
+func (OrderShipped) Validate() error  { return nil }
 
 var (
-	OrderPlacedType  = runtime.Define(runtime.Spec[OrderPlaced]{Name: "order.placed", Settings: declare.DefaultSettings()})
-	OrderShippedType = runtime.Define(runtime.Spec[OrderShipped]{Name: "order.shipped", Settings: declare.DefaultSettings()})
+	OrderPlacedType   = runtime.Define(runtime.Spec[OrderPlaced]{Name: "order.placed", Settings: declare.DefaultSettings()})
+	ParcelScannedType = runtime.Define(runtime.Spec[ParcelScanned]{Name: "parcel.scanned", Settings: declare.DefaultSettings(), AwaitBy: []string{"order"}})
+	OrderShippedType  = runtime.Define(runtime.Spec[OrderShipped]{Name: "order.shipped", Settings: declare.DefaultSettings()})
 )
 
 type Charge struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -36,7 +37,7 @@ func sleep(ctx context.Context, name string, ends func() time.Time) error {
 		return wait(ctx, until)
 	}
 	c.attempt.EndStep(name, false)
-	until = ends().Round(0).UTC()
+	until = dispatch.WaitEnd(ends())
 	result, err := json.Marshal(until)
 	if err != nil { // a year of more than four digits
 		return c.attempt.Doom(event.ReasonPermanent, &ResultError{Step: name, Problem: "the time cannot be stored: " + err.Error()})

@@ -3,7 +3,6 @@ package step
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -105,6 +104,8 @@ type call struct {
 // inner is package runtime.
 var inner = inside.Runtime.(interface {
 	StepTx(ctx context.Context, a *dispatch.Attempt, step engine.Step, user any, f func(tx runtime.Tx, step *engine.Step) error) error
+	Awaited(a *dispatch.Attempt, types []runtime.Definition, keys []string) ([]engine.Awaited, error)
+	Got(types []runtime.Definition, r *engine.Record) (runtime.Head, any, error)
 })
 
 // callers is how many functions of this package are between a handler and [dispatch.Attempt.BeginStep].
@@ -112,20 +113,11 @@ const callers = 3
 
 // begin looks for a step. It returns nil if there is nothing to do: the stored result is in v, or there is an error.
 func begin(ctx context.Context, name string, kind engine.StepKind, v any, none bool, opts []Option) (*call, error) {
-	a := dispatch.FromContext(ctx)
-	if a == nil {
-		return nil, fmt.Errorf("step %q: %w outside of a handler: ctx is not the one that the bus has given to one", name, errors.ErrUnsupported)
+	a, err := attemptOf(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	var was []string
-	var reads any
-	for _, opt := range opts {
-		if opt.was != "" {
-			was = append(was, opt.was)
-		}
-		if opt.reads != nil {
-			reads = opt.reads
-		}
-	}
+	was, reads := former(opts)
 	stored, err := a.BeginStep(ctx, name, was, callers)
 	if err != nil {
 		return nil, err
@@ -148,6 +140,19 @@ func begin(ctx context.Context, name string, kind engine.StepKind, v any, none b
 		return nil, a.Doom(event.ReasonPermanent, &ResultError{Step: name, Problem: problem})
 	}
 	return c, nil
+}
+
+// former returns the names that a step had before, and what reads an older result.
+func former(opts []Option) (was []string, reads any) {
+	for _, opt := range opts {
+		if opt.was != "" {
+			was = append(was, opt.was)
+		}
+		if opt.reads != nil {
+			reads = opt.reads
+		}
+	}
+	return was, reads
 }
 
 // context returns the context for the function of the step.

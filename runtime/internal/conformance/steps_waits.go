@@ -58,6 +58,32 @@ func (env *Env) TestASleepSurvivesItsProcess(t *testing.T) {
 	})
 }
 
+// An engine keeps microseconds: a handler that is called at that time must not find that it has to sleep for a part of one.
+func (env *Env) TestASleepEndsInItsMicrosecond(t *testing.T) {
+	env.withSteps(t, func(t *testing.T) {
+		time.Sleep(time.Nanosecond * 100)
+		f := env.openParcels(t, env.Target(t))
+		calls := 0
+		f.Handle("fulfil", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			calls++
+			if err := step.Sleep(ctx, "nap", time.Minute); err != nil {
+				return err
+			}
+			_, err := step.Await(ctx, "parcel", ScannedType, "1", time.Minute+200)
+			if errors.Is(err, step.ErrNoEvent) {
+				return nil
+			}
+			return err
+		})
+		f.MustStart()
+		f.Publish(1)
+		f.Idle()
+		if calls != 3 {
+			t.Errorf("%d calls, want 3", calls)
+		}
+	})
+}
+
 // A handler that does not return the error of a sleep sleeps all the same.
 func (env *Env) TestAHandlerThatSwallowsASleepSleeps(t *testing.T) {
 	env.withSteps(t, func(t *testing.T) {
@@ -130,8 +156,12 @@ func (env *Env) TestNothingHappensAfterASuspension(t *testing.T) {
 					_, err := step.Tx(ctx, "tx", func(context.Context, runtime.Tx) (int, error) { t.Error("Tx"); return 1, nil })
 					return err
 				}(),
-				"Sleep":    step.Sleep(ctx, "short", time.Second),
-				"Until":    step.Until(ctx, "until", time.Now()),
+				"Sleep": step.Sleep(ctx, "short", time.Second),
+				"Until": step.Until(ctx, "until", time.Now()),
+				"Await": func() error {
+					_, err := step.Await(ctx, "await", ScannedType, "1", time.Hour)
+					return err
+				}(),
 				"Transact": runtime.Transact(ctx, f.Bus, func(runtime.Tx) error { t.Error("Transact"); return nil }),
 				"Publish": func() error {
 					_, err := runtime.Publish(ctx, f.Bus, UserType, UserCreated{Name: "after"})
@@ -392,6 +422,14 @@ func (env *Env) TestWhereStepsArePossible(t *testing.T) {
 					return err
 				}(),
 				"Sleep": step.Sleep(ctx, "x", time.Second),
+				"Await": func() error {
+					_, err := step.Await(ctx, "x", ScannedType, "1", time.Hour)
+					return err
+				}(),
+				"AwaitAny": func() error {
+					_, err := step.AwaitAny(ctx, "x", time.Hour, step.Of(ScannedType, "1"), step.Of(LostType, "1"))
+					return err
+				}(),
 			} {
 				if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), words) {
 					t.Errorf("%s returns %v, want an error that says %q", what, err, words)
@@ -437,18 +475,20 @@ func (env *Env) TestWhereStepsArePossible(t *testing.T) {
 // testThatThereAreNoSteps is TestWhereStepsArePossible for an engine that has none.
 func (env *Env) testThatThereAreNoSteps(t *testing.T) {
 	f := env.Open(t)
-	got := make(chan error, 3)
+	got := make(chan error, 4)
 	f.Handle("fulfil", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
 		_, err := step.Do(ctx, "x", func(context.Context) (int, error) { t.Error("Do"); return 1, nil })
 		got <- err
 		_, err = step.Tx(ctx, "x", func(context.Context, runtime.Tx) (int, error) { t.Error("Tx"); return 1, nil })
 		got <- err
 		got <- step.Sleep(ctx, "x", time.Second)
+		_, err = step.Await(ctx, "x", ScannedType, "1", time.Hour)
+		got <- err
 		return nil
 	})
 	f.MustStart()
 	f.Publish(1)
-	for range 3 {
+	for range 4 {
 		if err := <-got; !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "engine") {
 			t.Errorf("the error is %v", err)
 		}

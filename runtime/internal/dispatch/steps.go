@@ -59,7 +59,8 @@ func (e *NameError) Error() string { return fmt.Sprintf("step %q: %s", e.Name, e
 
 // steps is what an attempt knows of its steps.
 type steps struct {
-	loading sync.Mutex // held while the stored ones are read
+	loading  sync.Mutex // held while the stored ones are read
+	awaiting sync.Mutex // held while one looks for its event
 
 	mu      sync.Mutex // taken after that of the attempt; guards what follows
 	loaded  bool
@@ -74,6 +75,7 @@ type steps struct {
 	progress  bool
 	suspended bool
 	until     time.Time
+	awaits    []engine.Await // which events end the suspension, too
 }
 
 // stepName is how a step is known.
@@ -146,10 +148,7 @@ func (a *Attempt) BeginStep(ctx context.Context, name string, was []string, skip
 // findStep returns a stored step of the handler by its name, or by one that it had before. In a group the member may have had
 // another name. The caller holds the mu of the steps.
 func (a *Attempt) findStep(s *steps, name string, was []string) *engine.Step {
-	members := []string{""}
-	if a.run.site.cfg.Group {
-		members = append([]string{a.handler.Name}, a.handler.Aliases...)
-	}
+	members := a.members()
 	for _, name := range append([]string{name}, was...) {
 		for _, member := range members {
 			if found := s.stored[stepName{member, name}]; found != nil {
@@ -241,20 +240,19 @@ func (a *Attempt) StepRoom() (room int, why string) {
 	return limit, fmt.Sprintf("a result may have %d bytes (WithStepLimit)", limit)
 }
 
-// StoreStep stores a step that the handler has done.
-func (a *Attempt) StoreStep(step engine.Step) error {
+// StoreStep stores a step that the handler has done. It fails with ErrAwaited if one of the events unless is stored.
+func (a *Attempt) StoreStep(step engine.Step, unless ...engine.Awaited) error {
 	stepping, err := a.Stepping(step)
 	if err != nil {
 		return err
 	}
+	stepping.Unless = unless
 	return a.StepStored(stepping, a.handler.Steps.Keeper.StoreStep(context.Background(), stepping)) // it is done, whatever ends
 }
 
 // Stepping returns what stores a step that the handler does. No deadline ends the attempt until [Attempt.StepStored] is called.
 func (a *Attempt) Stepping(step engine.Step) (*engine.Stepping, error) {
-	if a.run.site.cfg.Group {
-		step.Member = a.handler.Name
-	}
+	step.Member = cmp.Or(step.Member, a.member())
 	step.Attempt, step.Started, step.At = a.Number, cmp.Or(step.Started, a.started), time.Now()
 	s := a.stepsOf()
 	a.mu.Lock()
@@ -331,14 +329,21 @@ func (a *Attempt) doomed() error {
 	return nil
 }
 
-// Suspend makes the attempt end as suspended until a time of the wall clock.
-func (a *Attempt) Suspend(until time.Time) error {
+// WaitEnd returns a time when a wait ends as engines keep it: by the wall clock, in whole microseconds. A handler that was called
+// again a part of one too early would wait for that in vain, and again.
+func WaitEnd(at time.Time) time.Time {
+	return at.Round(0).Add(time.Microsecond - 1).Truncate(time.Microsecond).UTC()
+}
+
+// Suspend makes the attempt end as suspended until a time of the wall clock, or until an event comes.
+func (a *Attempt) Suspend(until time.Time, awaits ...engine.Await) error {
 	s := a.stepsOf()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !s.suspended || until.Before(s.until) {
 		s.suspended, s.until = true, until
 	}
+	s.awaits = append(s.awaits, awaits...)
 	return ErrSuspended
 }
 
@@ -353,8 +358,12 @@ func (a *Attempt) isSuspended() bool {
 func (a *Attempt) suspend(now time.Time) {
 	s := a.run.site
 	a.withdraw()
-	until := a.itsSteps().until
-	if after := a.run.inForce().ExpiresAfter; after > 0 && until.Sub(a.Since) >= after {
+	until, awaits := a.itsSteps().until, a.itsSteps().awaits
+	switch after := a.run.inForce().ExpiresAfter; {
+	case after == 0 || until.Sub(a.Since) < after:
+	case len(awaits) > 0: // one may come before
+		until = a.Since.Add(after)
+	default:
 		a.deadLetterFailed(event.ReasonExpired, &event.FailedAttempt{
 			Kind: event.KindError, Started: a.started, Ended: now, Log: a.closeJournal(),
 			Error: fmt.Sprintf("the handler waits in a step until %s, and the event expires %v after it was published", until.UTC().Format(time.RFC3339), after),
@@ -370,7 +379,7 @@ func (a *Attempt) suspend(now time.Time) {
 			a.logged("until", until)...)
 	}
 	a.tell(a.handler.Count.Suspended(a, until, now))
-	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Suspend, Due: until}))
+	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Suspend, Due: until, Awaits: awaits}))
 }
 
 // counts returns how many attempts count as failed, and how many executions do not. The caller holds mu.

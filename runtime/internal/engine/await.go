@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Awaiter is a log whose events deliveries can wait for, by the keys that [TypeSpec].AwaitBy names. An engine that
-// keeps no keys does not implement it.
+// Awaiter is the part of a [StepKeeper] that keeps the keys of events, which [TypeSpec].AwaitBy names: deliveries can wait
+// for them.
 //
 // A delivery waits like this: its attempt asks First. If that finds nothing, the attempt ends with a [Disposition] that has
 // Awaits, and comes again at its Due or once such an event is stored, whichever is earlier. The transaction that writes the
@@ -20,7 +20,14 @@ type Awaiter interface {
 	// cancelled do not count, nor do events that operators have edited or imported. A delayed event counts from the moment on
 	// at which it is stored. While the keys of stored events are being written, the events behind those do not count yet;
 	// deliveries that wait for one of them come again then. The error says which type has no keys.
-	First(ctx context.Context, of []Awaited) (*Record, error)
+	//
+	// The events at the places but do not count either, nor do those before them with the same type and key: First raises
+	// After to the last such place.
+	First(ctx context.Context, of []Awaited, but []int64) (*Record, error)
+
+	// Event returns an event that First has found and a step has stored; nil if it is not in the log any more. An event is
+	// kept as long as such a step.
+	Event(ctx context.Context, seq int64) (*Record, error)
 }
 
 // Awaited are the events of a type and a key that are behind a position of the log.

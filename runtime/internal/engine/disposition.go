@@ -49,7 +49,7 @@ type Disposition struct {
 	Lane, Key string
 	// Frees are lanes that go on with this: as Parker.Free with one of each, in the same transaction.
 	Frees []string
-	// Awaits of Snooze are what the delivery waits for, besides its time; see Awaiter. They take the place of those
+	// Awaits of Suspend are what the delivery waits for, besides its time; see Awaiter. They take the place of those
 	// before.
 	Awaits []Await
 	// MaxAttempts of Retry is Delivery.MaxAttempts from now on.

@@ -13,6 +13,9 @@ var ErrClosed = errors.New("the event log is closed")
 // subscription than before.
 var ErrMoved = errors.New("the deliveries of this subscription have moved between processes")
 
+// ErrAwaited is returned by StepKeeper.StoreStep instead of storing that no event came.
+var ErrAwaited = errors.New("an event that was waited for is stored, or may be")
+
 // ErrRestored says that another state of the log was put in the place of the one
 // that was opened. The consumers of the old state have ended: they hand out and record
 // nothing.

@@ -117,7 +117,7 @@ func (l *life) crash(b *bits) {
 // operate draws what somebody does.
 func (l *life) operate(b *bits) {
 	was, what := l.r, ""
-	switch b.below(13) {
+	switch b.below(14) {
 	case 0:
 		l.r, what = l.r.Cancel("why"), "cancel"
 	case 1:
@@ -164,6 +164,8 @@ func (l *life) operate(b *bits) {
 			l.r = l.r.Unclaimed()
 		}
 		what = "unclaimed"
+	case 13:
+		l.r, what = l.r.Woken(l.now), "woken"
 	}
 	l.steps = append(l.steps, what)
 	fresh := what == "replay" && was.State == ledger.Done || what == "purge"

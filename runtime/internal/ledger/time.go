@@ -10,6 +10,14 @@ func (r Row) Freed(at time.Time) Row {
 	return r
 }
 
+// Woken makes a delivery due for which an event is there that its handler waits for.
+func (r Row) Woken(at time.Time) Row {
+	if r.State == Waiting && r.Suspended {
+		r.Due, r.Set = at, at
+	}
+	return r
+}
+
 // Resume makes a delivery due whose event type is no longer paused.
 func (r Row) Resume() Row {
 	if r.State == Held && r.HeldSince.IsZero() && r.Lane == "" {

@@ -92,7 +92,7 @@ func newAwaits(g *ground, w *writer, cs *consumers) *awaits {
 }
 
 // First implements [engine.Awaiter].
-func (m *awaits) First(_ context.Context, of []engine.Awaited) (found *engine.Record, err error) {
+func (m *awaits) First(_ context.Context, of []engine.Awaited, but []int64) (found *engine.Record, err error) {
 	ids, upTo := make([]int64, len(of)), int64(math.MaxInt64)
 	m.mu.Lock()
 	for i, one := range of {
@@ -105,8 +105,18 @@ func (m *awaits) First(_ context.Context, of []engine.Awaited) (found *engine.Re
 	}
 	m.mu.Unlock()
 	err = m.read(func(c *database.Conn) error {
-		for i, one := range of {
-			seq, err := firstOf(c, ids[i], engine.AwaitKey(one.Key), one.After, upTo)
+		for i := range of {
+			one, key := &of[i], engine.AwaitKey(of[i].Key)
+			for _, seq := range but {
+				its, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_event_keys WHERE type = ? AND key = ? AND seq = ?)", ids[i], key, seq)
+				if err != nil {
+					return err
+				}
+				if its != 0 {
+					one.After = max(one.After, seq)
+				}
+			}
+			seq, err := firstOf(c, ids[i], key, one.After, upTo)
 			if err != nil {
 				return err
 			}
@@ -120,6 +130,39 @@ func (m *awaits) First(_ context.Context, of []engine.Awaited) (found *engine.Re
 		return nil
 	})
 	return found, fault.Wrap("look for an event in", m.path, err)
+}
+
+// Event implements [engine.Awaiter].
+func (m *awaits) Event(_ context.Context, seq int64) (r *engine.Record, err error) {
+	err = m.read(func(c *database.Conn) error {
+		r, err = m.event(c, seq)
+		return err
+	})
+	return r, fault.Wrap("read an event of", m.path, err)
+}
+
+// mayBeThere reports, in the transaction at hand, whether one of these events is in the log. It says yes if that is not
+// known, because keys are not written yet or others have stored events since this process has looked.
+func (m *awaits) mayBeThere(b *batch, of []engine.Awaited) (bool, error) {
+	end, err := b.conn.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log")
+	for i := 0; i < len(of) && err == nil; i++ {
+		t := m.kept[of[i].Type]
+		if t == nil || m.upTo(t) < t.gap {
+			return true, nil
+		}
+		known := t.end
+		if len(b.events) > 0 && b.events[0].Seq == known+1 { // these come after the step
+			known = b.events[len(b.events)-1].Seq
+		}
+		if end > known {
+			return true, nil
+		}
+		var seq int64
+		if seq, err = firstOf(b.conn, t.id, engine.AwaitKey(of[i].Key), of[i].After, end); seq != 0 {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // event reads an event of the log.
@@ -211,15 +254,14 @@ func (m *awaits) wake(c *database.Conn, t *awaited, key string, seq int64) error
 	return err
 }
 
-// makeDue makes a delivery due that waits, and forgets what it waits for. It is the one place that knows what the row of such a
-// delivery says.
+// makeDue makes a delivery due that waits, and forgets what it waits for. A wait that ends otherwise is forgotten by the
+// triggers of the table deliveries.
 func (m *awaits) makeDue(c *database.Conn, at rowKey) error {
 	if err := forgetWaits(c, at); err != nil {
 		return err
 	}
 	m.woken = append(m.woken, at.subscription)
-	// Like a delivery that was put off until now: a strict order waits for it.
-	return c.Exec("UPDATE busgen_deliveries SET due_at = ?, wait = 0 WHERE subscription = ? AND seq = ? AND state = 'waiting'",
+	return c.Exec("UPDATE busgen_deliveries SET due_at = ?, wait = 0 WHERE subscription = ? AND seq = ? AND state = 'waiting' AND suspended",
 		m.clock.now(), at.subscription, at.seq)
 }
 

@@ -100,11 +100,17 @@ func (g *parcelLog) order(id string) *engine.Delivery {
 	return nil
 }
 
+// store stores a step of a delivery.
+func (g *parcelLog) store(d *engine.Delivery, step engine.Step) {
+	g.t.Helper()
+	must(g.t, g.StoreStep(g.t.Context(), &engine.Stepping{Consumer: g.orders, Delivery: d, Step: step}))
+}
+
 // suspend lets a delivery wait for events for three minutes.
 func (g *parcelLog) suspend(d *engine.Delivery, of ...engine.Awaited) {
 	g.t.Helper()
 	g.orders.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{
-		Kind: engine.Snooze, Due: time.Now().Add(3 * time.Minute), Awaits: []engine.Await{{Name: "parcel", Of: of}},
+		Kind: engine.Suspend, Due: time.Now().Add(3 * time.Minute), Awaits: []engine.Await{{Name: "parcel", Of: of}},
 	}}, nil)
 	must(g.t, g.Flush(g.t.Context()))
 }
@@ -120,7 +126,7 @@ func seqsOf(all []*engine.Delivery) (seqs []int64) {
 // first is what First finds: a place in the log, 0 for none.
 func (g *parcelLog) first(of ...engine.Awaited) int64 {
 	g.t.Helper()
-	found, err := g.First(g.t.Context(), of)
+	found, err := g.First(g.t.Context(), of, nil)
 	must(g.t, err)
 	if found == nil {
 		return 0
@@ -158,12 +164,12 @@ func TestTheFirstEventOfAKeyIsFound(t *testing.T) {
 			t.Errorf("%s: found the event at %d, want %d", name, got, test.want)
 		}
 	}
-	found, err := g.First(t.Context(), []engine.Awaited{{Type: "parcel.scanned", Key: "8"}})
+	found, err := g.First(t.Context(), []engine.Awaited{{Type: "parcel.scanned", Key: "8"}}, nil)
 	must(t, err)
 	if found.ID != records[1].ID || found.Type != "parcel.scanned" || found.Version != 1 || string(found.Payload) != string(records[1].Payload) || !found.CreatedAt.Equal(records[1].CreatedAt) {
 		t.Errorf("found %+v, want %+v", found, records[1])
 	}
-	if _, err := g.First(t.Context(), []engine.Awaited{{Type: "order.placed", Key: "7"}}); err == nil || !strings.Contains(err.Error(), "await_by") {
+	if _, err := g.First(t.Context(), []engine.Awaited{{Type: "order.placed", Key: "7"}}, nil); err == nil || !strings.Contains(err.Error(), "await_by") {
 		t.Errorf("a type without keys: %v", err)
 	}
 }
@@ -247,7 +253,7 @@ func TestNoEventFallsBetweenLookingAndWaiting(t *testing.T) {
 				var staged []engine.Record
 				store(g, &staged)
 				g.orders.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{
-					Kind: engine.Snooze, Due: time.Now().Add(3 * time.Minute), Awaits: []engine.Await{{Name: "parcel", Of: []engine.Awaited{of}}}, Staged: staged,
+					Kind: engine.Suspend, Due: time.Now().Add(3 * time.Minute), Awaits: []engine.Await{{Name: "parcel", Of: []engine.Awaited{of}}}, Staged: staged,
 				}}, nil)
 				must(t, g.Flush(t.Context()))
 				time.Sleep(time.Second) // others are noticed
@@ -452,6 +458,8 @@ func TestKeysAndWaitsGoWithTheirEvents(t *testing.T) {
 		g := openParcels(t, filepath.Join(t.TempDir(), "events.db"))
 		old := g.publish("parcel.scanned", parcel(1))
 		d := g.order("7")
+		got := g.publish("parcel.scanned", parcel(6))
+		g.store(d, engine.Step{Name: "parcel", Kind: engine.StepAwait, Result: []byte("1")})
 		g.suspend(d, engine.Awaited{Type: "parcel.scanned", Key: "7", After: d.Seq})
 		kept := g.publish("parcel.scanned", parcel(8)) // the order may ask for it in a month
 		g.publish("order.placed", []byte("{}"))
@@ -473,9 +481,15 @@ func TestKeysAndWaitsGoWithTheirEvents(t *testing.T) {
 		}
 		time.Sleep(4 * time.Minute)
 		for _, d := range g.poll() {
-			g.orders.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Done}}, nil)
+			g.store(d, engine.Step{Name: "parcel", Kind: engine.StepEvent, Event: got})
+			g.orders.Settle(engine.Settled{Delivery: d, Disposition: engine.Disposition{Kind: engine.Dead, Reason: "x"}}, nil)
 		}
 		must(t, g.Flush(t.Context()))
+		prune()
+		if r, err := g.Event(t.Context(), got); err != nil || r == nil || r.Seq != got || g.first(engine.Awaited{Type: "parcel.scanned", Key: "8"}) != 0 {
+			t.Errorf("the event that a step of a dead letter has got is %v, %v; want it to be kept, and no other", r, err)
+		}
+		must(t, g.writer.do(t.Context(), func(c *database.Conn) error { return discard(c, rowKey{1, d.Seq}, "x") }))
 		prune()
 		prune()
 		for _, table := range []string{"busgen_event_keys", "busgen_waits"} {

@@ -204,7 +204,7 @@ func hastenCancelled(c *database.Conn, at rowKey) error {
 		return nil
 	}, at.seq, at.subscription)
 	if err == nil {
-		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL WHERE "+waits, at.seq, at.subscription, atOnce)
+		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL, suspended = 0 WHERE "+waits, at.seq, at.subscription, atOnce)
 	}
 	for _, lane := range lanes {
 		if err == nil {

@@ -191,7 +191,7 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 		since = next.Since
 	}
 	row := ledger.Row{}.Take(next, effects)
-	if err := store(b.conn, at, &row, now.At, since); err != nil || len(d.Awaits) == 0 || next.State != ledger.Waiting {
+	if err := store(b.conn, at, &row, now.At, since); err != nil || len(d.Awaits) == 0 || !next.Suspended {
 		return err
 	}
 	return b.awaits.wait(b.conn, at, d.Awaits)

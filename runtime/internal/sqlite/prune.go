@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -40,9 +41,13 @@ func (u *upkeep) Prune(ctx context.Context, before time.Time) (pruned int, err e
 	})
 	u.kept.mu.Lock()
 	defer u.kept.mu.Unlock()
+	var asks int64
+	if err == nil {
+		asks, err = u.mayAsk()
+	}
 	for err == nil && from < end {
 		var n int
-		n, from, err = u.pruneStretch(ctx, from, end, before)
+		n, from, err = u.pruneStretch(ctx, from, end, asks, before)
 		pruned += n
 	}
 	if err == nil {
@@ -55,8 +60,8 @@ func (u *upkeep) Prune(ctx context.Context, before time.Time) (pruned int, err e
 }
 
 // pruneStretch deletes what nobody needs of the next events in [from, end), to the end of
-// their stretch at most, and returns where to go on.
-func (u *upkeep) pruneStretch(ctx context.Context, from, end int64, before time.Time) (pruned int, next int64, err error) {
+// their stretch at most, and returns where to go on. asks is that of mayAsk.
+func (u *upkeep) pruneStretch(ctx context.Context, from, end, asks int64, before time.Time) (pruned int, next int64, err error) {
 	number := from / stretch
 	until := min(end, (number+1)*stretch)
 	if next, err = u.afterKept(number); err != nil || next > 0 {
@@ -64,7 +69,7 @@ func (u *upkeep) pruneStretch(ctx context.Context, from, end int64, before time.
 	}
 	for err == nil && from < until {
 		var seqs []int64
-		if seqs, from, err = u.prunable(from, until, before); err != nil {
+		if seqs, from, err = u.prunable(from, until, asks, before); err != nil {
 			break
 		}
 		for len(seqs) > 0 && err == nil {
@@ -114,7 +119,7 @@ func firstSince(c *database.Conn, since time.Time) (int64, error) {
 // prunable returns those of the next events in [from, end) that nobody needs,
 // and where to go on. One that was imported is older than its place says, so
 // what comes before it may be younger than the search has found.
-func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next int64, err error) {
+func (u *upkeep) prunable(from, end, asks int64, before time.Time) (seqs []int64, next int64, err error) {
 	next = end
 	if end-from > pruneWindow {
 		next = from + pruneWindow
@@ -126,11 +131,12 @@ func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next
 			  AND NOT EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq)
 			  AND NOT EXISTS (SELECT 1 FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 			                  WHERE r.type = l.type AND s.cursor < l.seq)
-			  AND NOT (`+mayBeAwaited+`)
+			  AND NOT EXISTS (SELECT 1 FROM busgen_steps x WHERE x.event = l.seq)
+			  AND NOT (l.seq > ? AND EXISTS (SELECT 1 FROM busgen_event_keys k WHERE k.seq = l.seq))
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			seqs = append(seqs, s.ColumnInt64(0))
 			return nil
-		}, from, next, before)
+		}, from, next, before, asks)
 		return err
 	})
 	if err == nil && next < end {
@@ -139,9 +145,31 @@ func (u *upkeep) prunable(from, end int64, before time.Time) (seqs []int64, next
 	return seqs, next, err
 }
 
-// mayBeAwaited is the SQL condition that a handler may yet ask for event l: it has a key, and is younger than the oldest
-// event whose handler waits.
-const mayBeAwaited = `l.seq > coalesce((SELECT min(seq) FROM busgen_waits), l.seq) AND EXISTS (SELECT 1 FROM busgen_event_keys k WHERE k.seq = l.seq)`
+// mayAsk returns the place of the oldest event whose handler may yet ask for the events behind it that have a key: it has
+// done a step, and is not settled. The caller holds the mu of kept, which remembers it.
+func (u *upkeep) mayAsk() (oldest int64, err error) {
+	at := &u.kept.asks
+	err = u.read(func(c *database.Conn) error {
+		if keys, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_event_keys)"); err != nil || keys == 0 {
+			*at = rowKey{0, math.MaxInt64}
+			return err
+		}
+		still, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state <> 'dead')", at.subscription, at.seq)
+		if err != nil || still != 0 {
+			return err
+		}
+		*at = rowKey{0, math.MaxInt64}
+		return c.Query(`
+			SELECT d.subscription, d.seq FROM busgen_deliveries d INDEXED BY busgen_deliveries_open
+			WHERE d.subscription IN (SELECT id FROM busgen_subscriptions) AND d.state <> 'dead'
+			  AND EXISTS (SELECT 1 FROM busgen_steps x WHERE x.seq = d.seq AND x.subscription = d.subscription)
+			ORDER BY d.seq LIMIT 1`, func(s *sqlite3.Stmt) error {
+			*at = rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
+			return nil
+		})
+	})
+	return at.seq, err
+}
 
 // eventFrom returns the first event from a place on, because what was pruned before may have
 // left a gap of any size, or end if there is none.
@@ -233,6 +261,7 @@ const stretch = 1 << 16
 // kept says of stretches in which every event has a row how many events they have.
 type kept struct {
 	mu         sync.Mutex // held while a prune runs
+	asks       rowKey     // that of mayAsk, as of the last look
 	generation int64      // of the log for which this holds
 	events     map[int64]int64
 }

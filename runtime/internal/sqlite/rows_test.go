@@ -51,7 +51,7 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 		if one(3) {
 			d.Since, since = ago(30), ago(30)
 		}
-		switch d.PutOff = true; r.IntN(9) {
+		switch d.PutOff = true; r.IntN(10) {
 		case 0: // only has a row
 			d.PutOff, d.Due = false, time.Time{}
 			d.running = one(2)
@@ -68,6 +68,8 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 			d.Due, d.Set = d.Since, d.Since
 		case 6: // is parked
 			d.PutOff, d.State, d.Due, d.Lane, d.Key = false, ledger.Held, time.Time{}, []string{"a", "b"}[r.IntN(2)], []string{"", "k"}[r.IntN(2)]
+		case 8: // waits in a step
+			d.Suspended, d.Due = true, ago(r.IntN(120)-110)
 		case 7: // was freed
 			d.PutOff, d.Lane = false, "a"
 			d.Due, d.Set = ago(3), ago(3)
@@ -175,6 +177,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{"unclaimed", func(d *seededRow) bool { return d.running }, func(c *database.Conn, _ []seededRow) error { return endRunning(c) }, row.Unclaimed},
 		{"set back", all, func(c *database.Conn, _ []seededRow) error { return shiftWaits(c, time.Minute) }, func(r row) row { return r.SetBack(time.Minute) }},
 		{"taken over", all, func(c *database.Conn, _ []seededRow) error { return g.askAgain(c) }, row.TakenOver},
+		{"woken", all, each(func(c *database.Conn, d *seededRow) error { return g.awaits.makeDue(c, d.rowKey) }), func(r row) row { return r.Woken(now) }},
 		{"resumed", all, func(c *database.Conn, _ []seededRow) error { return releaseHeld(c, now) }, row.Resume},
 		{"freed", all, func(c *database.Conn, _ []seededRow) error { return g.writer.batch.freeLane(&flush{id: 1}, "a", 100) }, func(r row) row {
 			if r.Lane == "a" {

@@ -88,9 +88,16 @@ const stepsTables = `
 	ALTER TABLE busgen_discarded ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
 	CREATE TABLE busgen_steps (
 		seq INTEGER NOT NULL, subscription INTEGER NOT NULL, run INTEGER NOT NULL, member TEXT NOT NULL, name TEXT NOT NULL,
-		kind TEXT NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'event', 'none', 'lost', 'undo')), result TEXT, shape TEXT,
-		attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (seq, subscription, run, member, name)
-	) WITHOUT ROWID`
+		kind TEXT NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'await', 'event', 'none', 'lost', 'undo')), result TEXT, shape TEXT,
+		attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, event INTEGER, PRIMARY KEY (seq, subscription, run, member, name)
+	) WITHOUT ROWID;
+	CREATE INDEX busgen_steps_event ON busgen_steps (event) WHERE event IS NOT NULL;
+	CREATE TRIGGER busgen_waits_ended AFTER UPDATE OF suspended ON busgen_deliveries WHEN OLD.suspended BEGIN
+		DELETE FROM busgen_waits WHERE seq = OLD.seq AND subscription = OLD.subscription;
+	END;
+	CREATE TRIGGER busgen_waits_gone AFTER DELETE ON busgen_deliveries WHEN OLD.suspended BEGIN
+		DELETE FROM busgen_waits WHERE seq = OLD.seq AND subscription = OLD.subscription;
+	END`
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.

@@ -213,14 +213,17 @@ CREATE TABLE busgen_steps (
   run          INTEGER NOT NULL,
   member       TEXT    NOT NULL, -- of a group: the member whose step it is; else empty
   name         TEXT    NOT NULL,
-  kind         TEXT    NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'event', 'none', 'lost', 'undo')),
-  result       TEXT,             -- JSON; of sleep when it ends; NULL for what could not be stored, which is lost
+  kind         TEXT    NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'await', 'event', 'none', 'lost', 'undo')),
+  result       TEXT,             -- JSON; of sleep and await when it ends; NULL for what could not be stored, which is lost
   shape        TEXT,             -- fields and types of result, one line
   attempt      INTEGER NOT NULL, -- that has stored it
   started_at   INTEGER NOT NULL,
   at           INTEGER NOT NULL,
+  event        INTEGER,          -- of event: its place in the log, where it is kept as long as this row
   PRIMARY KEY (seq, subscription, run, member, name)
 ) WITHOUT ROWID;
+
+CREATE INDEX busgen_steps_event ON busgen_steps (event) WHERE event IS NOT NULL;
 
 -- What has become of deliveries that had failed: when they were last redriven or
 -- handled after all. Kept as long as their event.
@@ -275,8 +278,8 @@ CREATE TABLE busgen_event_keys (
 
 CREATE INDEX busgen_event_keys_seq ON busgen_event_keys (seq);
 
--- Which deliveries wait for which events. The rows of a delivery go when it is woken or waits for something
--- else, and with its event at the latest.
+-- Which deliveries wait for which events. The rows of a delivery go when it is woken, and as soon as it waits no
+-- more for another reason.
 CREATE TABLE busgen_waits (
   type         INTEGER NOT NULL REFERENCES busgen_awaited (id),
   key          TEXT    NOT NULL,
@@ -289,6 +292,14 @@ CREATE TABLE busgen_waits (
 ) WITHOUT ROWID;
 
 CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription);
+
+CREATE TRIGGER busgen_waits_ended AFTER UPDATE OF suspended ON busgen_deliveries WHEN OLD.suspended BEGIN
+  DELETE FROM busgen_waits WHERE seq = OLD.seq AND subscription = OLD.subscription;
+END;
+
+CREATE TRIGGER busgen_waits_gone AFTER DELETE ON busgen_deliveries WHEN OLD.suspended BEGIN
+  DELETE FROM busgen_waits WHERE seq = OLD.seq AND subscription = OLD.subscription;
+END;
 
 -- What is not delivered at the moment: a subscription by its name, or event
 -- types by a glob.

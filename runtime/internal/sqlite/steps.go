@@ -47,8 +47,13 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 	if own == nil {
 		return engine.ErrMoved, nil
 	}
+	if len(s.Unless) > 0 {
+		if there, err := b.awaits.mayBeThere(b, s.Unless); err != nil || there {
+			return engine.ErrAwaited, err
+		}
+	}
 	err = b.conn.Exec(insertStepRow, own.Seq, c.id, int64(own.Run), step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
-		step.Attempt, step.Started, step.At)
+		step.Attempt, step.Started, step.At, place(step.Event))
 	if err == nil && b.conn.Changes() == 0 { // it was not found before, which is a fault of the bus
 		return fmt.Errorf("step %q is stored already", step.Name), nil
 	}
@@ -66,13 +71,23 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 
 const (
 	insertStepRow = `
-	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, attempt, started_at, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT DO NOTHING`
+	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, attempt, started_at, at, event)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO UPDATE SET kind = excluded.kind, result = excluded.result, shape = excluded.shape, attempt = excluded.attempt, at = excluded.at,
+		event = excluded.event WHERE kind = 'await'`
 	// noteProgress is Stored of package ledger.
 	noteProgress = `
 	UPDATE busgen_deliveries SET uncounted = uncounted + failures, failures = 0, max_attempts = NULL, suspect = 0, crashed = 0
 	WHERE subscription = ? AND seq = ?`
 )
+
+// place is NULL for 0.
+func place(seq int64) any {
+	if seq == 0 {
+		return nil
+	}
+	return seq
+}
 
 // stepped is a delivery of which the transaction at hand stores the first step of its attempt.
 type stepped struct {
@@ -128,11 +143,11 @@ func (l *Log) Steps(of engine.Consumer, d *engine.Delivery) (steps []engine.Step
 	}
 	err = l.read(func(conn *database.Conn) error {
 		return conn.Query(`
-			SELECT member, name, kind, result, shape, attempt, started_at, at FROM busgen_steps
+			SELECT member, name, kind, result, shape, attempt, started_at, at, event FROM busgen_steps
 			WHERE seq = ? AND subscription = ? AND run = ?`, func(s *sqlite3.Stmt) error {
 			steps = append(steps, engine.Step{
 				Member: s.ColumnText(0), Name: s.ColumnText(1), Kind: engine.StepKind(s.ColumnText(2)), Result: s.ColumnBlob(3, nil), Shape: s.ColumnText(4),
-				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7),
+				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7), Event: s.ColumnInt64(8),
 			})
 			return nil
 		}, d.Seq, c.id, int64(d.Run))
