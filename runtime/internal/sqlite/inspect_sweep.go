@@ -111,7 +111,7 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 // again as well; else this is one of them. The reason stays, and says that it was dead: see
 // exempt. The caller has seen in this transaction that it is dead.
 func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
-	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
+	if err := noteHistory(c, at, now); err != nil {
 		return err
 	}
 	if err := forgetCancelled(c, at); err != nil {

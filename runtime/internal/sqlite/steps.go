@@ -47,8 +47,7 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 	if own == nil {
 		return engine.ErrMoved, nil
 	}
-	err = b.conn.Exec(insertStepRow, own.Seq, c.id, int64(own.Run), step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
-		step.Attempt, step.Started, step.At)
+	err = putStep(b.conn, rowKey{c.id, own.Seq}, int(own.Run), step)
 	if err == nil && b.conn.Changes() == 0 { // it was not found before, which is a fault of the bus
 		return fmt.Errorf("step %q is stored already", step.Name), nil
 	}
@@ -64,9 +63,15 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 	return nil, b.conn.Exec(noteProgress, c.id, own.Seq)
 }
 
+// putStep writes the row of a step.
+func putStep(c *database.Conn, at rowKey, run int, step *engine.Step) error {
+	return c.Exec(insertStepRow, at.seq, at.subscription, run, step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
+		step.Undoes, step.Attempt, step.Started, step.At)
+}
+
 const (
 	insertStepRow = `
-	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, attempt, started_at, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, undoes, attempt, started_at, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT DO NOTHING`
 	// noteProgress is Stored of package ledger.
 	noteProgress = `
@@ -123,16 +128,16 @@ func (d *delivery) seen() ledger.Delivery {
 // Steps implements [engine.StepKeeper].
 func (l *Log) Steps(of engine.Consumer, d *engine.Delivery) (steps []engine.Step, err error) {
 	c := of.(*consumer)
-	if d.Failures+d.Uncounted == 0 && d.Seq > max(c.stepsEnd, l.steps.found.Load()) {
+	if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq > max(c.stepsEnd, l.steps.found.Load()) {
 		return nil, nil // nobody has begun it before
 	}
 	err = l.read(func(conn *database.Conn) error {
 		return conn.Query(`
-			SELECT member, name, kind, result, shape, attempt, started_at, at FROM busgen_steps
+			SELECT member, name, kind, result, shape, attempt, started_at, at, undoes FROM busgen_steps
 			WHERE seq = ? AND subscription = ? AND run = ?`, func(s *sqlite3.Stmt) error {
 			steps = append(steps, engine.Step{
 				Member: s.ColumnText(0), Name: s.ColumnText(1), Kind: engine.StepKind(s.ColumnText(2)), Result: s.ColumnBlob(3, nil), Shape: s.ColumnText(4),
-				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7),
+				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7), Undoes: s.ColumnBool(8),
 			})
 			return nil
 		}, d.Seq, c.id, int64(d.Run))
