@@ -53,7 +53,11 @@ func undoSteps(c *database.Conn, u engine.Undoing, now time.Time) error {
 	if !undoing.Undoing || !undoing.State.Open() {
 		return fmt.Errorf("the delivery is %w", engine.ErrOpen)
 	}
-	if err := noteHistory(c, at, now); err != nil {
+	again := func() error { return noteHistory(c, at, now) }
+	if row.State == ledger.Dead {
+		again = func() error { return revive(c, at, true, now) }
+	}
+	if err := again(); err != nil {
 		return err
 	}
 	if err := store(c, at, &undoing, now, undoing.Since); err != nil {
