@@ -571,8 +571,9 @@ func (env *Env) TestAStrictOrderWaitsForAnUndo(t *testing.T) {
 					return nil
 				}
 				if _, err := step.DoUndo(ctx, "charge", func(context.Context) (int, error) { return 1, nil }, func(ctx context.Context, _ int) error {
-					if life == 0 {
-						return ErrBoom
+					if life == 0 { // the process ends in order
+						<-ctx.Done()
+						return context.Cause(ctx)
 					}
 					order.Add("undone")
 					return nil
