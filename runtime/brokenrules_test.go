@@ -24,9 +24,9 @@ type brokenRule struct {
 
 var brokenRules = []brokenRule{
 	{"TestAStoredStepIsNotDoneAgain", "runtime/internal/sqlite/steps.go", // what is stored is not read
-		"if d.Failures+d.Uncounted == 0 && d.Seq", "if true || d.Seq"},
+		"if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq", "if true || d.Seq"},
 	{"TestARetriedDeadLetterGoesOn", "runtime/internal/sqlite/steps.go",
-		"if d.Failures+d.Uncounted == 0 && d.Seq", "if true || d.Seq"},
+		"if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq", "if true || d.Seq"},
 	{"TestAResultIsTheSameInEveryAttempt", "runtime/step/result.go", // the first time it is what the function has returned
 		"	c.to.Set(into.Elem())", "	if c.started.IsZero() {\n		c.to.Set(into.Elem())\n	}"},
 	{"TestAStepIsSyncedBeforeItReturns", "runtime/internal/sqlite/steps.go", // it is on disk a little later
@@ -74,7 +74,7 @@ var brokenRules = []brokenRule{
 	{"TestNothingHappensAfterASuspension", "runtime/internal/dispatch/steps.go", // what was published before is stored with the suspension
 		"engine.Disposition{Kind: engine.Suspend, Due: until}", "engine.Disposition{Kind: engine.Suspend, Due: until, Staged: a.staged()}"},
 	{"TestASleepSurvivesItsProcess", "runtime/step/step.go", // each call sleeps anew
-		"		return nil, c.take(stored, reads)", "		if err := c.take(stored, reads); err != nil || kind != engine.StepSleep {\n			return nil, err\n		}\n		return c, nil"},
+		"		return nil, err\n	}\n	problem", "		if err != nil || kind != engine.StepSleep {\n			return nil, err\n		}\n		return c, nil\n	}\n	problem"},
 	{"TestAnEventThatExpiresBeforeASleepIsOverIsADeadLetter", "runtime/internal/dispatch/steps.go",
 		"after > 0 && until.Sub(a.Since) >= after {", "after < 0 {"},
 	{"TestAStrictOrderWaitsForASleeper", "runtime/internal/ledger/turn.go",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -157,4 +158,28 @@ func (k *stepsKnown) learn(c *database.Conn) error {
 	last, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_steps")
 	k.found.Store(last)
 	return err
+}
+
+// readSteps reads what the handler of a delivery has stored, in all runs.
+func readSteps(c *database.Conn, at rowKey, of *event.DeliveryState) error {
+	err := c.Query("SELECT run, suspended, undoing FROM busgen_deliveries WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
+		of.Run, of.Suspended, of.Undoing = s.ColumnInt(0), s.ColumnBool(1), s.ColumnBool(2)
+		return nil
+	}, at.seq, at.subscription)
+	if err != nil {
+		return err
+	}
+	return c.Query(`
+		SELECT run, member, name, kind, result, undoes, attempt, started_at, at FROM busgen_steps
+		WHERE seq = ? AND subscription = ? ORDER BY run, at, started_at, name`, func(s *sqlite3.Stmt) error {
+		one := event.Step{
+			Run: s.ColumnInt(0), Member: s.ColumnText(1), Name: s.ColumnText(2), Kind: s.ColumnText(3), Result: s.ColumnBlob(4, nil), Undoes: s.ColumnBool(5),
+			Attempt: s.ColumnInt(6), Started: database.Time(s, 7), At: database.Time(s, 8),
+		}
+		if one.Bytes = len(one.Result); one.Bytes == 0 {
+			one.Result = nil
+		}
+		of.Steps, of.Run = append(of.Steps, one), max(of.Run, one.Run)
+		return nil
+	}, at.seq, at.subscription)
 }
