@@ -117,6 +117,10 @@ var brokenRules = []brokenRule{
 		"h.isAmong(decodeProgress(r.Progress)) {", "h.isAmong(nil) {"},
 	{"TestAStrictOrderWaitsForAnUndo", "runtime/internal/sqlite/poll.go", // of the rows that it finds at the start
 		" OR d.undoing\n", "\n"},
+	{"TestStepsOfADeadLetterAreDoneAgain", "runtime/internal/sqlite/inspect_sweep.go", // more than one is forgotten
+		"ofRun+\" AND name = ?3\", at.seq, at.subscription, again.Forget)", "ofRun+\" AND name >= ?3\", at.seq, at.subscription, again.Forget)"},
+	{"TestStepsOfADeadLetterAreDoneAgain", "runtime/internal/sqlite/inspect_filter.go", // all match
+		"if f.step != \"\" {", "if f.step != \"\" && false {"},
 	{"TestADeadEndpointDoesNotDelayOthers", "runtime/internal/dispatch/limits.go", // all keys have one breaker
 		"of.Breaker, err = lim.keyOf(d, of.By); err", "of.Breaker = \"all\"; err"},
 	{"TestEventsGoBehindThoseThatWaitForTheirBreaker", "runtime/internal/dispatch/bykey.go", // a breaker that closes frees nothing

@@ -619,3 +619,87 @@ func (env *Env) TestARollbackWithoutStepsIsADeadLetter(t *testing.T) {
 		}
 	})
 }
+
+// A retry goes on behind the last step, or has one, some or all steps done again.
+func (env *Env) TestStepsOfADeadLetterAreDoneAgain(t *testing.T) {
+	env.withSteps(t, func(t *testing.T) {
+		for _, one := range []struct {
+			name  string
+			retry inspect.Selection
+			want  []string // nil if it matches nothing
+			run   int
+		}{
+			{"retry", inspect.Selection{}, []string{}, 0},
+			{"forget", inspect.Selection{Forget: "charge"}, []string{"charge"}, 0},
+			{"from", inspect.Selection{FromStep: "charge"}, []string{"charge", "ship"}, 0},
+			{"from the start", inspect.Selection{FromStart: true}, []string{"reserve", "charge", "ship"}, 1},
+			{"forget another", inspect.Selection{Forget: "mail"}, nil, 0},
+		} {
+			f := env.Open(t)
+			var w flow
+			run := -1
+			f.Handle("fulfil", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+				for _, name := range []string{"reserve", "charge", "ship"} {
+					time.Sleep(time.Second)
+					_, err := step.Do(ctx, name, func(ctx context.Context) (int, error) {
+						w.Add(name)
+						_, err := fmt.Sscanf(strings.Split(step.Key(ctx), "/")[2], "%d", &run)
+						return 1, err
+					})
+					if err != nil {
+						return err
+					}
+				}
+				return ErrBoom
+			}, steadily(1), unbroken)
+			f.MustStart()
+			f.Publish(1)
+			f.Idle()
+			file, err := env.OpenFile(t.Context(), f.Path)
+			Must(t, err)
+			n, err := file.Retry(t.Context(), one.retry)
+			Must(t, err)
+			f.Idle()
+			if got := w.All()[3:]; n.Moved == 0 != (one.want == nil) || !slices.Equal(got, one.want) || run != one.run {
+				t.Errorf("%s: %+v, and these were done again: %q, in run %d", one.name, n, got, run)
+			}
+			Must(t, file.Close())
+			f.Stop()
+		}
+	})
+}
+
+// After an undo only a retry from the start does anything.
+func (env *Env) TestAnUndoneDeadLetterBeginsFromItsStart(t *testing.T) {
+	env.withSteps(t, func(t *testing.T) {
+		f := env.Open(t)
+		var w flow
+		healed := false
+		f.Handle("fulfil", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			err := w.undoable(ctx, "charge")
+			if err == nil && !healed {
+				err = step.Rollback(ErrBoom)
+			}
+			return err
+		}, steadily(1), unbroken)
+		f.MustStart()
+		f.Publish(1)
+		f.Idle()
+		file, err := env.OpenFile(t.Context(), f.Path)
+		Must(t, err)
+		defer file.Close()
+		healed = true
+		for _, again := range []inspect.Selection{{}, {Forget: "charge"}, {FromStart: true}} {
+			_, err := file.Retry(t.Context(), again)
+			Must(t, err)
+			f.Idle()
+			if got := w.All(); !again.FromStart && len(got) != 2 {
+				t.Errorf("%+v: these were done: %q", again, got)
+			}
+		}
+		if got := w.All(); !slices.Equal(got, []string{"charge", "uncharge", "charge"}) {
+			t.Errorf("these were done: %q", got)
+		}
+		env.wantDone(t, f.Path)
+	})
+}
