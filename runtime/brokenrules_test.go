@@ -24,9 +24,9 @@ type brokenRule struct {
 
 var brokenRules = []brokenRule{
 	{"TestAStoredStepIsNotDoneAgain", "runtime/internal/sqlite/steps.go", // what is stored is not read
-		"if d.Failures+d.Uncounted == 0 && d.Seq", "if true || d.Seq"},
+		"if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq", "if true || d.Seq"},
 	{"TestARetriedDeadLetterGoesOn", "runtime/internal/sqlite/steps.go",
-		"if d.Failures+d.Uncounted == 0 && d.Seq", "if true || d.Seq"},
+		"if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq", "if true || d.Seq"},
 	{"TestAResultIsTheSameInEveryAttempt", "runtime/step/result.go", // the first time it is what the function has returned
 		"	c.to.Set(into.Elem())", "	if c.started.IsZero() {\n		c.to.Set(into.Elem())\n	}"},
 	{"TestAStepIsSyncedBeforeItReturns", "runtime/internal/sqlite/steps.go", // it is on disk a little later
@@ -74,7 +74,7 @@ var brokenRules = []brokenRule{
 	{"TestNothingHappensAfterASuspension", "runtime/internal/dispatch/steps.go", // what was published before is stored with the suspension
 		"engine.Disposition{Kind: engine.Suspend, Due: until,", "engine.Disposition{Kind: engine.Suspend, Due: until, Staged: a.staged(),"},
 	{"TestASleepSurvivesItsProcess", "runtime/step/step.go", // each call sleeps anew
-		"		return nil, c.take(stored, reads)", "		if err := c.take(stored, reads); err != nil || kind != engine.StepSleep {\n			return nil, err\n		}\n		return c, nil"},
+		"		return nil, err\n	}\n	problem", "		if err != nil || kind != engine.StepSleep {\n			return nil, err\n		}\n		return c, nil\n	}\n	problem"},
 	{"TestAnEventThatExpiresBeforeASleepIsOverIsADeadLetter", "runtime/internal/dispatch/steps.go",
 		"case after == 0 || until.Sub(a.Since) < after:", "case after >= 0:"},
 	{"TestAStrictOrderWaitsForASleeper", "runtime/internal/ledger/turn.go",
@@ -91,6 +91,36 @@ var brokenRules = []brokenRule{
 		"	if err == nil && d.label == nil {\n		err = l.refuseSteps()\n	}\n", ""},
 	{"TestResultsAreErased", "runtime/internal/sqlite/inspect_erase_texts.go",
 		"{\"busgen_steps\", \"name\", stepKey, stepsSettled},", ""},
+	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // in the order of the program
+		"	slices.Reverse(s.undos)\n", ""},
+	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // what is undone is undone again
+		"&& a.findStep(s, engine.UndoPrefix+step.Name, nil) == nil {", "{"},
+	{"TestUndoRunsBackwards", "runtime/internal/sqlite/flush.go", // nobody knows why
+		"if next.Anew && d.Step != nil {", "if next.Anew && d.Step != nil && false {"},
+	{"TestAnUndoInATransactionIsStoredAsAWhole", "runtime/internal/sqlite/relay.go", // the rows are stored without the step
+		"if err == nil && p.Step != nil {", "if err == nil && p.Step != nil && false {"},
+	{"TestNothingNewHappensWhileStepsAreUndone", "runtime/internal/dispatch/steps.go",
+		"	if a.Undoing {\n		return nil, s.noNewStep(name)\n	}\n", ""},
+	{"TestNothingNewHappensWhileStepsAreUndone", "runtime/internal/dispatch/undo.go", // only steps are refused
+		"	case s.stopped != \"\" && !s.undoing:\n		return ErrSuspended\n", ""},
+	{"TestAnUndoThatFailsIsADeadLetterThatGoesOn", "runtime/internal/dispatch/failure.go",
+		"	case a.Undoing && reason != event.ReasonUndone:", "	case a.Undoing && reason == \"\":"},
+	{"TestAnUndoThatFailsInManyWaysIsTriedAgain", "runtime/internal/dispatch/undo.go", // nobody knows which
+		"	s.running = append(s.running, name)\n", ""},
+	{"TestAStepThatTheProgramHasNoMoreCannotBeUndone", "runtime/internal/dispatch/undo.go",
+		"	for _, step := range s.left {\n		if slices", "	for _, step := range s.left[:0] {\n		if slices"},
+	{"TestADeadLetterIsUndoneIfItsSubscriptionWantsThat", "runtime/internal/dispatch/undo.go",
+		"reason != event.ReasonUndone && !slices.ContainsFunc(cfg.Handlers(a.Type), wanted) {", "reason != event.ReasonUndone && (true || wanted == nil) {"},
+	{"TestEveryDeliveryCanBeUndone", "runtime/internal/ledger/operators.go", // handled events cannot
+		"	case r.State == Done:\n		r = r.Replay", "	case false:\n		r = r.Replay"},
+	{"TestTheMembersOfAGroupAreUndone", "runtime/internal/dispatch/undo.go", // also those that have handled the event
+		"h.isAmong(decodeProgress(r.Progress)) {", "h.isAmong(nil) {"},
+	{"TestAStrictOrderWaitsForAnUndo", "runtime/internal/sqlite/poll.go", // of the rows that it finds at the start
+		" OR d.undoing\n", "\n"},
+	{"TestStepsOfADeadLetterAreDoneAgain", "runtime/internal/sqlite/inspect_sweep.go", // more than one is forgotten
+		"ofRun+\" AND name = ?3\", at.seq, at.subscription, again.Forget)", "ofRun+\" AND name >= ?3\", at.seq, at.subscription, again.Forget)"},
+	{"TestStepsOfADeadLetterAreDoneAgain", "runtime/internal/sqlite/inspect_filter.go", // all match
+		"if f.step != \"\" {", "if f.step != \"\" && false {"},
 	{"TestADeadEndpointDoesNotDelayOthers", "runtime/internal/dispatch/limits.go", // all keys have one breaker
 		"of.Breaker, err = lim.keyOf(d, of.By); err", "of.Breaker = \"all\"; err"},
 	{"TestEventsGoBehindThoseThatWaitForTheirBreaker", "runtime/internal/dispatch/bykey.go", // a breaker that closes frees nothing

@@ -14,6 +14,9 @@ import (
 
 // Package step is what programs call to do the work of a handler in steps. Here is what it needs of a bus.
 
+// noStepKeeper is why an engine has no steps.
+const noStepKeeper = "the engine of this bus stores no steps: they need the file of the default engine"
+
 // The limits of steps, unless an option says otherwise.
 const (
 	defaultMaxSteps  = 1000
@@ -22,7 +25,7 @@ const (
 
 // steps says how the handler of the subscription may store steps.
 func (s *innerSubscription) steps() *dispatch.Steps {
-	steps := &dispatch.Steps{Max: cmp.Or(s.config.maxSteps, defaultMaxSteps), Limit: cmp.Or(s.config.stepLimit, defaultStepLimit)}
+	steps := &dispatch.Steps{Max: cmp.Or(s.config.maxSteps, defaultMaxSteps), Limit: cmp.Or(s.config.stepLimit, defaultStepLimit), Undo: s.config.undoOnDeath}
 	keeper, keeps := s.bus.log.(engine.StepKeeper)
 	switch {
 	case s.transacts:
@@ -32,7 +35,7 @@ func (s *innerSubscription) steps() *dispatch.Steps {
 	case s.config.ephemeral:
 		steps.No = "an ephemeral subscription stores nothing: subscribe with a name"
 	case !keeps:
-		steps.No = "the engine of this bus stores no steps: they need the file of the default engine"
+		steps.No = noStepKeeper
 	}
 	steps.Keeper = keeper
 	return steps

@@ -25,6 +25,7 @@ type subscribeConfig struct {
 	ephemeral     bool
 	maxSteps      int // 0 for the default
 	stepLimit     int // bytes; 0 for the default
+	undoOnDeath   bool
 }
 
 // WithRetry overrides single fields of the retry policy for this
@@ -109,6 +110,16 @@ func WithMaxSteps(n int) SubscribeOption {
 			return fmt.Errorf("a limit of %d steps is not within 1 to 100000", n)
 		}
 		c.maxSteps = n
+		return nil
+	}
+}
+
+// WithUndoOnDeath has the steps of an event undone (package step) before it becomes a dead letter, for whatever reason: as if the
+// handler had returned step.Rollback. The reason of the dead letter is undone then, and its error says what it has died of. An event
+// without a step that has an undo function is dead as ever. In a group it holds for all members.
+func WithUndoOnDeath() SubscribeOption {
+	return func(c *subscribeConfig) error {
+		c.undoOnDeath = true
 		return nil
 	}
 }

@@ -39,7 +39,7 @@ var killed = []string{
 	"import jsonschema schemas/old.json --out imported.yaml", "import asyncapi old.json --out imported.yaml", "import openapi hooks.json --out imported.yaml",
 	"rename event e1.happened e1.occurred", "rename subscription handle-e1 treat-e1", "rename group pair twins", "rename type Money Amount",
 	"rename limit bank bank-api", "rename field e1.happened.total sum", "rename value Currency.EUR Euro", "new event zebra.born --field id:uuid", "new version e1.happened",
-	"status shop.db", "status shop.db --watch", "inspect shop.db", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events tree shop.db ID", "events export shop.db --source urn:shop --out events.jsonl", "events discard shop.db ID --because test --yes",
+	"status shop.db", "status shop.db --watch", "inspect shop.db", "events list shop.db", "events tail shop.db", "events show shop.db ID", "events steps shop.db ID", "events tree shop.db ID", "events export shop.db --source urn:shop --out events.jsonl", "events discard shop.db ID --because test --yes",
 	`events publish shop.db order.placed {"number":5,"email":"ada@example.org"}`,
 	"events cancel shop.db ID --yes",
 	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",

@@ -229,8 +229,11 @@ func (l *looking) handlers() {
 
 // rest says where it stands if nothing keeps it.
 func (l *looking) rest() {
-	if l.of.Waiting > 0 && l.alive() {
-		l.say(Good, time.Time{}, "%s for a retry, a delay or a snooze.", have(l.of.Waiting, "delivery waits", "deliveries wait"))
+	if n := l.of.Suspended; n > 0 {
+		l.say(Good, time.Time{}, "%s in a step of its handler.", have(n, "delivery waits", "deliveries wait"))
+	}
+	if n := l.of.Waiting - l.of.Suspended; n > 0 && l.alive() {
+		l.say(Good, time.Time{}, "%s for a retry, a delay or a snooze.", have(n, "delivery waits", "deliveries wait"))
 	}
 	switch {
 	case len(l.reasons) > 0:

@@ -87,7 +87,7 @@ type ErrorRule struct {
 // count of attempts. The zero value means none.
 type Redrive struct {
 	// Reasons chooses by the reason of the dead letter (max_attempts,
-	// permanent, decode, crash, expired, max_snoozes, max_steps) or by how its last attempt failed
+	// permanent, decode, crash, expired, max_snoozes, max_steps, undo) or by how its last attempt failed
 	// (error, panic, goexit, timeout, interrupted). Empty for all but those whose last
 	// attempt ended the process, which need crash.
 	Reasons []string

@@ -18,6 +18,8 @@ const (
 	ReasonExpired     = "expired"      // it was not handled in time
 	ReasonMaxSnoozes  = "max_snoozes"  // its handler has put it off too often
 	ReasonMaxSteps    = "max_steps"    // its handler has done too many steps
+	ReasonUndone      = "undone"       // its handler has given up, and what its steps have done is undone
+	ReasonUndo        = "undo"         // its handler has given up, and a step cannot be undone
 )
 
 // DeadLetter is a delivery that a subscription has given up: its event with payload
@@ -33,7 +35,7 @@ type DeadLetter struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty"` // an object of strings; nil without
 	PublishedAt  time.Time       `json:"published_at"`       // UTC
 	DeadAt       time.Time       `json:"dead_at"`            // UTC
-	Reason       string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired, max_snoozes or max_steps
+	Reason       string          `json:"reason"`             // max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps, undone or undo
 	Fingerprint  string          `json:"fingerprint"`        // the same for failures of the same kind; see [FailureGroup]
 	Failures     int             `json:"failures"`           // attempts that count, since it was published or last retried
 	Redriven     int             `json:"redriven,omitzero"`  // how often it was retried automatically since

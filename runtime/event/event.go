@@ -72,6 +72,29 @@ type DeliveryState struct {
 	// Crashes are ends of the process while the handler ran that do not count as
 	// failed attempts, because other handlers ran too.
 	Crashes []SharedCrash `json:"crashes,omitempty"`
+	// Run is the number of the run whose steps (package step) count: one more for each replay.
+	Run int `json:"run,omitempty"`
+	// Suspended says that a waiting one is not to be retried: its handler waits in a step.
+	Suspended bool `json:"suspended,omitempty"`
+	// Undoing says that the steps of the run are undone, or are to be.
+	Undoing bool `json:"undoing,omitempty"`
+	// Steps are what its handler has stored, the oldest first, those of earlier runs included.
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is what a handler has done of an event, and stored (package step).
+type Step struct {
+	Run    int    `json:"run"`
+	Member string `json:"member,omitempty"` // of a group: whose handler it was
+	Name   string `json:"name"`             // "undo:charge" has undone charge, and "undo:" says why the steps are undone
+	Kind   string `json:"kind"`             // do, tx, sleep, event, none (no event has come in time), lost (its result cannot be stored) or undo
+	// Result is JSON: of a sleep the time when it ends, of event the event; nil for none, and where it is hidden.
+	Result  json.RawMessage `json:"result,omitempty"`
+	Bytes   int             `json:"bytes"`            // of the result
+	Undoes  bool            `json:"undoes,omitempty"` // it has a function that undoes it
+	Attempt int             `json:"attempt"`          // that has stored it
+	Started time.Time       `json:"started_at"`       // UTC
+	At      time.Time       `json:"at"`               // when it was stored; UTC
 }
 
 // SharedCrash is an end of the process while several handlers ran. It counts as an

@@ -34,7 +34,7 @@ type Filter struct {
 
 	// The following are for dead letters only.
 	Subscriptions []string // names, one of which it is
-	Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps
+	Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps, undone, undo
 	Keys          []Key    // one of which it is
 	Group         string   // the fingerprint of a [FailureGroup]
 }

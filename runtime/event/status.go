@@ -92,14 +92,15 @@ type SubscriptionState struct {
 	// at [MaxBacklog], and in a file after 100,000 events of which too few match.
 	BacklogAtMost int `json:"backlog_at_most"`
 	// Partial says that Running to Dead are no longer counted: there are 100,000.
-	Partial bool               `json:"partial,omitempty"`
-	Running int                `json:"running"`         // handlers that the log knows to run, or that ran when their process died
-	Waiting int                `json:"waiting"`         // for a retry, a delay or a snooze
-	Held    int                `json:"held"`            // because their type is paused, or their version newer than the program
-	Newer   []Newer            `json:"newer,omitempty"` // which of them are held for their version, the oldest first
-	Dead    int                `json:"dead"`            // dead letters
-	Oldest  time.Time          `json:"oldest,omitzero"` // when the oldest event of the backlog was published, or of what was not looked at; UTC
-	Rates   *SubscriptionRates `json:"rates,omitempty"` // only in a [Status] since an earlier one
+	Partial   bool               `json:"partial,omitempty"`
+	Running   int                `json:"running"`             // handlers that the log knows to run, or that ran when their process died
+	Waiting   int                `json:"waiting"`             // for a retry, a delay or a snooze
+	Suspended int                `json:"suspended,omitempty"` // which of the waiting ones are so in a step of their handlers (package step)
+	Held      int                `json:"held"`                // because their type is paused, or their version newer than the program
+	Newer     []Newer            `json:"newer,omitempty"`     // which of them are held for their version, the oldest first
+	Dead      int                `json:"dead"`                // dead letters
+	Oldest    time.Time          `json:"oldest,omitzero"`     // when the oldest event of the backlog was published, or of what was not looked at; UTC
+	Rates     *SubscriptionRates `json:"rates,omitempty"`     // only in a [Status] since an earlier one
 }
 
 // Stalled are parts of a subscription that stand still, with the process that has them.

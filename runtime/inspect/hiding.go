@@ -206,6 +206,17 @@ func hiddenAttempts(attempts []event.FailedAttempt, veil *privacy.Veil) []event.
 	return attempts
 }
 
+// hiddenSteps leaves the results out, of which no schema says what is sensitive, but for times.
+func hiddenSteps(steps []event.Step, veil *privacy.Veil) []event.Step {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		if one := &steps[i]; one.Kind != "sleep" {
+			one.Name, one.Result = veil.Text(one.Name), nil
+		}
+	}
+	return steps
+}
+
 func hiddenAudit(entries []event.AuditEntry, veil *privacy.Veil) []event.AuditEntry {
 	entries = slices.Clone(entries)
 	for i := range entries {
@@ -301,6 +312,7 @@ func (v *veiled) Event(ctx context.Context, id uuid.UUID) (event.EventHistory, e
 	for i := range e.Deliveries {
 		e.Deliveries[i].Reason = veil.Text(e.Deliveries[i].Reason)
 		e.Deliveries[i].Attempts = hiddenAttempts(e.Deliveries[i].Attempts, veil)
+		e.Deliveries[i].Steps = hiddenSteps(e.Deliveries[i].Steps, veil)
 	}
 	e.Audit = hiddenAudit(e.Audit, veil)
 	return e, nil

@@ -24,6 +24,12 @@ type Selection struct {
 	// of them were handled. Dead letters whose last attempt has ended the process are not
 	// among these, unless Filter.Reasons has crash. 0 for none.
 	Canary int
+	// Forget is a step (package step) that [File.Retry] has done again, and FromStep one that it has done again with all that
+	// were stored after it. Only dead letters that have stored it in their last run are retried. FromStart begins the next
+	// run: all is done again, by all members of a group. It is the only way for a dead letter whose steps are undone, or are to be. At
+	// most one of the three is set; without, the handler goes on behind its last step.
+	Forget, FromStep string
+	FromStart        bool
 	// Note is kept with the entry in the audit, behind the words of the filter. A program
 	// can find its own work by it, and go on after it was killed. It may be empty.
 	Note string
@@ -34,7 +40,7 @@ type Selection struct {
 
 // String says in words which deliveries are selected, as the audit does.
 func (s Selection) String() string {
-	return engine.SweepSpec{Filter: engine.Filter{Filter: s.Filter}, From: s.From}.InWords()
+	return engine.SweepSpec{Filter: engine.Filter{Filter: s.Filter}, From: s.From, Again: s.again()}.InWords()
 }
 
 // Only selects the dead letters of the given keys.
@@ -47,6 +53,11 @@ type Counts struct {
 	// Skipped counts keys that named no dead letter when the method began, and deliveries
 	// that no longer matched when it was their turn.
 	Skipped int `json:"skipped"`
+}
+
+// again says which steps are done again.
+func (s Selection) again() engine.Again {
+	return engine.Again{Forget: s.Forget, From: s.FromStep, Start: s.FromStart}
 }
 
 // check returns an error if a sweep of the kind cannot do what s asks for.
@@ -64,6 +75,10 @@ func (s Selection) check(kind engine.SweepKind) error {
 		return fmt.Errorf("%s: canary %d is negative", what, s.Canary)
 	case s.From != uuid.Nil && kind != engine.SweepReplay:
 		return fmt.Errorf("%s: From is for replaying only", what)
+	case s.again() != (engine.Again{}) && kind != engine.SweepRetry:
+		return fmt.Errorf("%s: only a retry has steps done again", what)
+	case s.Forget != "" && s.FromStep != "" || s.FromStart && s.again().Step() != "":
+		return fmt.Errorf("%s: say one of Forget, FromStep and FromStart", what)
 	case s.Canary > 0 && kind != engine.SweepRetry:
 		return fmt.Errorf("%s: a canary is for retrying only", what)
 	}

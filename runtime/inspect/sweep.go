@@ -19,6 +19,9 @@ import (
 // ctx ends or the process dies, every dead letter is either retried or still dead. Call
 // it again to go on. The counts are right with any error.
 //
+// A dead letter keeps its steps (package step), and its handler goes on behind the last one; see Selection.Forget. An engine
+// without steps refuses that with an error that matches [errors.ErrUnsupported].
+//
 // With a Canary it waits until the first dead letters are settled, which takes as long
 // as their attempts, and for ever if no bus runs on the file: bound it by ctx. If one
 // of them dies again, or all that match may end the process, the error is a
@@ -71,7 +74,7 @@ func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (C
 	if err := s.check(spec.Kind); err != nil {
 		return Counts{}, err
 	}
-	spec.Filter.Filter = s.Filter
+	spec.Filter.Filter, spec.Again = s.Filter, s.again()
 	spec.Detail = spec.InWords()
 	if s.Note != "" {
 		spec.Detail += "; " + s.Note

@@ -96,6 +96,7 @@ busgen erase TO ada@example.org --yes → 2: the engine on JetStream cannot eras
 busgen inspect TO → Open http://127.0.0.1:
 busgen events list TO → order.placed
 busgen events show TO OPEN → ledger
+busgen events steps TO OPEN → 3: there is no step
 busgen events tree TO OPEN → order.placed
 busgen events tail TO → {"number":7
 busgen events export TO --source urn:shop → "source":"urn:shop"

@@ -71,7 +71,8 @@ func Tx[T any](ctx context.Context, name string, f func(ctx context.Context, tx 
 // Option changes how a step is found or read.
 type Option struct {
 	was   string
-	reads any // func(stored json.RawMessage) (T, error)
+	reads any                                                   // func(stored json.RawMessage) (T, error)
+	undo  func(ctx context.Context, c *call, name string) error // does the step of that name; set by this package
 }
 
 // Was names what the step was called before. A result that is stored under that name is found; if there is one under the new
@@ -99,6 +100,7 @@ type call struct {
 	kind    engine.StepKind
 	to      reflect.Value // what the result is kept in
 	started time.Time
+	undo    func(ctx context.Context, c *call, name string) error // nil for none
 }
 
 // inner is package runtime.
@@ -117,14 +119,23 @@ func begin(ctx context.Context, name string, kind engine.StepKind, v any, none b
 	if err != nil {
 		return nil, err
 	}
+	var undo func(ctx context.Context, c *call, name string) error
+	for _, opt := range opts {
+		if opt.undo != nil {
+			undo = opt.undo
+		}
+	}
 	was, reads := former(opts)
 	stored, err := a.BeginStep(ctx, name, was, callers)
 	if err != nil {
 		return nil, err
 	}
-	c := &call{attempt: a, name: name, kind: kind, to: reflect.ValueOf(v).Elem(), started: time.Now()}
+	c := &call{attempt: a, name: name, kind: kind, to: reflect.ValueOf(v).Elem(), started: time.Now(), undo: undo}
 	if stored != nil {
-		return nil, c.take(stored, reads)
+		if err = c.take(stored, reads); err == nil && undo != nil {
+			err = a.NameUndo(ctx, stored, func(ctx context.Context, name string) error { return undo(ctx, c, name) })
+		}
+		return nil, err
 	}
 	problem := ""
 	if none {
@@ -157,14 +168,17 @@ func former(opts []Option) (was []string, reads any) {
 
 // context returns the context for the function of the step.
 func (c *call) context(ctx context.Context) context.Context {
-	a := c.attempt
-	return context.WithValue(ctx, keyOf{}, fmt.Sprintf("%s/%s/%d/%s", a.ID, a.HandlerName(), a.Run, c.name))
+	return withKey(ctx, c.attempt, c.name)
+}
+
+func withKey(ctx context.Context, a *dispatch.Attempt, name string) context.Context {
+	return context.WithValue(ctx, keyOf{}, fmt.Sprintf("%s/%s/%d/%s", a.ID, a.HandlerName(), a.Run, name))
 }
 
 func (c *call) failed(err error) error { return fmt.Errorf("step %q: %w", c.name, err) }
 
 func (c *call) step(kind engine.StepKind, result []byte) engine.Step {
-	return engine.Step{Name: c.name, Kind: kind, Result: result, Shape: shapeOf(c.to.Type()), Started: c.started}
+	return engine.Step{Name: c.name, Kind: kind, Result: result, Shape: shapeOf(c.to.Type()), Undoes: c.undo != nil, Started: c.started}
 }
 
 func run(ctx context.Context, name string, kind engine.StepKind, v any, none bool, f func(ctx context.Context) error, opts []Option) error {

@@ -35,7 +35,7 @@ var afterwards = []string{"subscriptions remove shop.db ledger --yes"}
 
 // onlyLooking has the verbs that change nothing; other tests compare the bytes of the file.
 var onlyLooking = []string{
-	"status", "inspect", "events list", "events show", "events tail", "events tree", "events export", "dlq list", "dlq groups", "dlq show", "dlq export", "subscriptions list", "subscriptions show", "breakers list",
+	"status", "inspect", "events list", "events show", "events steps", "events tail", "events tree", "events export", "dlq list", "dlq groups", "dlq show", "dlq export", "subscriptions list", "subscriptions show", "breakers list",
 	"schedules", "running", "limits", "audit", "check-db", "completion", "help",
 }
 

@@ -65,6 +65,7 @@ var verbsThatLook = []reading{
 	{"events list F --since 1m", one, ""},
 	{"events show F DEAD", one, ""},
 	{"events show F PARENT", one, ""},
+	{"events steps F PARENT", one, ""},
 	{"events tree F CHILD", one, ""},
 	{"events tree F CHILD --root", branches, ""},
 	{"events tail F", one, ""},

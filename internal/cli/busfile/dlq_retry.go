@@ -24,6 +24,12 @@ the five, unless --reason crash asks for it; whenever it is retried, no other
 handler runs beside it. --limit ends the retry after that many, --rate limits
 how many are retried per second, and --dry-run only counts.
 
+A handler that works in steps goes on behind the last one that it has stored.
+--forget STEP has one step done again, and --from STEP that step with all that
+were stored after it; dead letters without the step do not match. --from-start
+has everything done again. That is the only way to retry one whose steps are
+undone. "busgen events steps" shows them.
+
 Dead letters are moved in small transactions, so publishers do not wait. If
 retry is interrupted, by Ctrl-C or by a crash, every dead letter is either
 retried or still dead: call it again to continue.
@@ -38,6 +44,7 @@ event type or group, 2 trouble, 3 nothing matches.`,
   busgen dlq retry shop.db --group 5b9de41c02ff --dry-run
   busgen dlq retry shop.db --group 5b9de41c02ff --canary 5 --limit 500
   busgen dlq retry shop.db --type 'payment.*' --since 2h --rate 50
+  busgen dlq retry shop.db 018f4f2e-1c3a-7b21 --forget charge
   busgen dlq retry shop.db --all`,
 	}, fileVerb{takes: anyLetters, changes: true, quotes: true, do: func(c *call) (report string, err error) {
 		if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
@@ -52,6 +59,9 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	}})
 	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
+	cmd.Flags().StringVar(&selection.Forget, "forget", "", "have this `step` of the handler done again")
+	cmd.Flags().StringVar(&selection.FromStep, "from", "", "have this `step` and all after it done again")
+	cmd.Flags().BoolVar(&selection.FromStart, "from-start", false, "have all steps done again")
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the file")
 	cmd.Flags().Var((*cli.Number)(&selection.Canary), "canary",
 		"retry this `many` first, and go on only if all were handled")

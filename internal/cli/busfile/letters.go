@@ -22,7 +22,7 @@ func letterFlags(on cli.Engines, cmd *cobra.Command, f *event.Filter) {
 	flags.StringSliceVar(&f.Types, "type", nil, "only events whose type matches one of these `globs`")
 	flags.StringSliceVar(&f.Subscriptions, "subscription", nil, "only those of these subscriptions, by `name`")
 	flags.StringSliceVar(&f.Reasons, "reason", nil,
-		"only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps")
+		"only those with one of these `reasons`: max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps, undone, undo")
 	timeFlags(cmd, &f.Since, &f.Until, "only those that died")
 	flags.Lookup("until").Usage = "only those that died at this `time` or earlier"
 	flags.StringVar(&f.CorrelationID, "correlation", "", "only those of events with this correlation `id`")

@@ -203,7 +203,11 @@ func (s *site) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (ha
 		if h.Started != nil {
 			h.Started(a)
 		}
-		err = h.Handle(a)
+		if !a.Undoing {
+			err = h.Handle(a)
+		} else {
+			err = a.undo()
+		}
 	}
 	returned = true
 	return false, true // as the deferred function says
@@ -269,6 +273,8 @@ func (a *Attempt) judge(f failure, now time.Time) {
 		a.fail(a.timeout())
 	case a.isSuspended() && (f.kind == "" || f.kind == event.KindError && a.doomed() == nil):
 		a.suspend(now)
+	case f.kind == "" && a.Undoing:
+		a.undone()
 	case f.kind == "": // it has not failed
 		a.succeed(now)
 	case interrupted, f.stopped && s.stopped.Load():

@@ -167,6 +167,11 @@ func (a *Attempt) fail(f failure) {
 		a.deadLetterFailed(event.ReasonDecode, failure)
 		return
 	}
+	if _, ok := f.steering.(*RollbackError); ok && !a.Undoing {
+		a.permit.Success(now)
+		a.deadLetterFailed(event.ReasonUndone, failure)
+		return
+	}
 	a.failPermit(now, fmt.Sprint(a.shown(f.text)))
 	due, reason := a.next(f, now)
 	if reason != "" {
@@ -295,6 +300,12 @@ func (a *Attempt) deadLetter(reason string, failure *event.FailedAttempt) {
 		if reason == event.ReasonExpired {
 			last.Error = fmt.Sprintf("it was not handled within %v", a.run.settings.ExpiresAfter)
 		}
+	}
+	switch {
+	case a.rollback(reason, failure, *last):
+		return
+	case a.Undoing && reason != event.ReasonUndone:
+		reason = event.ReasonUndo
 	}
 	attributes := a.logged("reason", reason, "error", last.Error)
 	if a.Critical() {

@@ -19,14 +19,15 @@ type run struct {
 	queue.Item
 	site     *site
 	settings *Settings
-	tried    bool    // a handler was called
-	alone    bool    // nothing runs beside it, unless it waits; changed under the mu of the places
-	guest    bool    // it runs in a place that was lent
-	left     bool    // its attempt is the worker's alone, who may use all of this memory again
-	uncalled bool    // it has failed before the handler, of a group the first member, was called; guarded by its attempt's mu
-	decoding bool    // code of the program decodes the payload, before the handler; guarded by its attempt's mu
-	initial  Attempt // the memory of the first attempt, outside of groups the only one
-	*members         // nil outside of groups
+	tried    bool           // a handler was called
+	alone    bool           // nothing runs beside it, unless it waits; changed under the mu of the places
+	guest    bool           // it runs in a place that was lent
+	left     bool           // its attempt is the worker's alone, who may use all of this memory again
+	uncalled bool           // it has failed before the handler, of a group the first member, was called; guarded by its attempt's mu
+	decoding bool           // code of the program decodes the payload, before the handler; guarded by its attempt's mu
+	ending   *engine.Ending // why its steps are undone; nil if they are not
+	initial  Attempt        // the memory of the first attempt, outside of groups the only one
+	*members                // nil outside of groups
 }
 
 // members has the progress of a run of a group.
@@ -43,6 +44,9 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 		return true
 	}
 	handlers := s.cfg.Handlers(r.Type)
+	if r.Undoing {
+		return s.undo(w, r, handlers)
+	}
 	if !s.cfg.Group {
 		_, keep := s.attempt(w, r, handlers[0], r.initial.permit)
 		return keep
@@ -59,7 +63,7 @@ func (s *site) run(w *worker, r *run) (keep bool) {
 		}
 		now := time.Now()
 		if r.tried && r.expired(now) {
-			s.giveUp(w.number, r, h, breaker.Permit{}, event.ReasonExpired)
+			s.giveUp(w.number, r, h, breaker.Permit{}, event.ReasonExpired, nil)
 			return true
 		}
 		permit, ok := h.Breaker.Acquire(now, r.Seq)
@@ -90,7 +94,11 @@ func (h *Handler) isAmong(names []string) bool {
 // with the process, or it has expired.
 func (s *site) refuse(worker int, r *run) bool {
 	reason := ""
+	h := s.cfg.Handlers(r.Type)[0]
+	failure := r.cannotUndo(h)
 	switch {
+	case failure != nil:
+		reason = event.ReasonUndo
 	case r.Crashed && r.settings.Retry.Exhausted(r.Failures):
 		reason = event.ReasonCrash
 	case r.expired(r.initial.started):
@@ -98,12 +106,12 @@ func (s *site) refuse(worker int, r *run) bool {
 	default:
 		return false
 	}
-	s.giveUp(worker, r, s.cfg.Handlers(r.Type)[0], r.initial.permit, reason)
+	s.giveUp(worker, r, h, r.initial.permit, reason, failure)
 	return true
 }
 
-// giveUp makes the delivery a dead letter without calling the handler.
-func (s *site) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string) {
+// giveUp makes the delivery a dead letter without calling the handler. failure is nil if nothing was tried.
+func (s *site) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, reason string, failure *event.FailedAttempt) {
 	a := s.newAttempt(worker, r, h, permit)
 	if !r.tried {
 		a.Number = max(a.Number-1, 1) // there is no further one
@@ -111,7 +119,7 @@ func (s *site) giveUp(worker int, r *run, h *Handler, permit breaker.Permit, rea
 	a.mu.Lock()
 	a.over = true
 	a.withdraw()
-	a.deadLetter(reason, nil)
+	a.deadLetter(reason, failure)
 	owed := a.owes
 	a.mu.Unlock()
 	a.tellApart(owed)

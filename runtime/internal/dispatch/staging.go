@@ -31,6 +31,9 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	case a.interrupted() != nil:
 		return fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
 	}
+	if a.Undoing {
+		return a.stageUndoing(len(records))
+	}
 	if err := a.recognise(records); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type Steps struct {
 	Max    int    // how many steps a run may have
 	Limit  int    // how many bytes a result may have
 	No     string // why there are no steps here; empty if there are
+	Undo   bool   // what the steps of a delivery have done is undone before it is a dead letter
 }
 
 // resultsOfRun is how many results of the largest size a run may have in all.
@@ -69,6 +71,10 @@ type steps struct {
 	used    map[string]uintptr // where the names of this attempt are used
 	running []string           // names of steps whose functions run, or have not returned
 	doom    error              // a StepError that ends the delivery; nil for none
+	left    []*engine.Step     // that are to be undone; see undo.go
+	undos   []undo             // what the handler has named for that
+	undoing bool               // they are called
+	stopped string             // the first step that the handler has come to and that was not done, while the others are undone
 
 	// These are guarded by the mu of the attempt.
 	storing   int // steps that are being stored: no deadline ends the attempt meanwhile
@@ -115,7 +121,7 @@ func (a *Attempt) BeginStep(ctx context.Context, name string, was []string, skip
 	if err := s.doomed(); err != nil {
 		return nil, err
 	}
-	if err := a.Stage(ctx, nil); err != nil { // nothing of the attempt is to be done any more
+	if err := a.Stage(ctx, nil); err != nil && !(a.Undoing && err == ErrSuspended) { // nothing of the attempt is to be done any more
 		return nil, err
 	}
 	if problem := nameProblem(name); problem != "" {
@@ -137,6 +143,9 @@ func (a *Attempt) BeginStep(ctx context.Context, name string, was []string, skip
 	if found := a.findStep(s, name, was); found != nil {
 		s.used[found.Name] = callers[0]
 		return found, nil
+	}
+	if a.Undoing {
+		return nil, s.noNewStep(name)
 	}
 	if len(s.stored)+len(s.running) >= rules.Max {
 		return nil, s.end(event.ReasonMaxSteps, fmt.Errorf("step %q: the handler has done %d steps, and WithMaxSteps allows no more", name, rules.Max))
@@ -188,6 +197,8 @@ func nameProblem(name string) string {
 	switch {
 	case name == "":
 		return "a step needs a name: it is how the next attempt finds it"
+	case strings.HasPrefix(name, engine.UndoPrefix):
+		return "names that begin with " + engine.UndoPrefix + " are those of steps that undo others"
 	case len(name) > maxStepName:
 		return fmt.Sprintf("the name has %d bytes, and a name has %d at most", len(name), maxStepName)
 	}
@@ -340,6 +351,11 @@ func (a *Attempt) Suspend(until time.Time, awaits ...engine.Await) error {
 	s := a.stepsOf()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.Undoing {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.noNewStep("a wait")
+	}
 	if !s.suspended || until.Before(s.until) {
 		s.suspended, s.until = true, until
 	}

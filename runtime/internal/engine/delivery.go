@@ -32,6 +32,8 @@ type Delivery struct {
 	// Together is how many suspects a batch may have that this one is in: half as many as
 	// ran at once when the process died. It is at least 1 for a suspect, and 0 for others.
 	Together int32
+	// Undoing says that the steps of the run are to be undone: the handler is called for that only.
+	Undoing bool
 	// Run is how often the delivery has begun from its start: a replay begins the next one, which finds no steps.
 	Run int32
 	// Since is when the delivery began: when its event was published or due, or

@@ -30,6 +30,8 @@ const (
 	// Suspend: its handler waits until Disposition.Due, a time of the wall clock, and holds nothing meanwhile. It counts
 	// neither as an attempt nor as a snooze.
 	Suspend
+	// Undo: given up. What its steps have done is undone first: it begins anew, with Delivery.Undoing, and is Dead in the end.
+	Undo
 )
 
 // Disposition is what Settle records.
@@ -41,7 +43,7 @@ type Disposition struct {
 	// Cancelled of Discard says that it is only because of what Source.Cancelled has
 	// said. If that was undone meanwhile, the delivery begins anew instead.
 	Cancelled bool
-	Attempt   *event.FailedAttempt // of Retry and Dead: what failed; nil if nothing new was tried
+	Attempt   *event.FailedAttempt // of Retry, Dead and Undo: what failed; nil if nothing new was tried
 	Due       time.Time            // of Retry, Snooze, Suspend and some Holds; its distance from now is by the monotonic clock, but for Suspend
 	Held      *time.Time           // of a Hold for its version: since when, which Delivery.Held says the next time
 	// Lane of a Hold is what the delivery waits for; see Parker. Key is another lane that it holds up, because it goes before
@@ -61,9 +63,11 @@ type Disposition struct {
 	// after a discard that was undone.
 	Progress string
 	Staged   []Record // to be appended with the disposition, whatever its kind
+	Step     *Step    // of Undo: says why, and is stored with it
 }
 
 // Reasons returns all reasons for which a delivery is dead.
 func Reasons() []string {
-	return []string{event.ReasonMaxAttempts, event.ReasonPermanent, event.ReasonDecode, event.ReasonCrash, event.ReasonExpired, event.ReasonMaxSnoozes, event.ReasonMaxSteps}
+	return []string{event.ReasonMaxAttempts, event.ReasonPermanent, event.ReasonDecode, event.ReasonCrash, event.ReasonExpired, event.ReasonMaxSnoozes, event.ReasonMaxSteps,
+		event.ReasonUndone, event.ReasonUndo}
 }

@@ -9,6 +9,9 @@ import (
 // ErrClosed is returned by every method of a closed log.
 var ErrClosed = errors.New("the event log is closed")
 
+// ErrOpen is returned for a delivery that would have to be settled, and is not.
+var ErrOpen = errors.New("open: cancel it first")
+
 // ErrMoved is returned by Source.Poll when this process has other parts of the
 // subscription than before.
 var ErrMoved = errors.New("the deliveries of this subscription have moved between processes")

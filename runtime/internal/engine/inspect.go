@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -238,15 +239,34 @@ type SweepSpec struct {
 	// event; if the log does not have the event, that is a *NotFoundError.
 	From   uuid.UUID
 	Reason string // of SweepDiscard
+	Again  Again  // of SweepRetry
 	Detail string // for the audit
 }
 
+// Again says which steps of dead letters are done again. The zero value stands for none.
+type Again struct {
+	Forget string // the step of this name
+	From   string // the step of this name, and all that were stored after it
+	Start  bool   // all: the next run begins
+}
+
+// Step returns the step that a dead letter must have to be retried; empty if it needs none.
+func (a Again) Step() string { return cmp.Or(a.Forget, a.From) }
+
 // InWords says which deliveries are changed, for the audit.
 func (s SweepSpec) InWords() string {
-	if s.From == uuid.Nil {
-		return s.Filter.String()
+	text := s.Filter.String()
+	switch {
+	case s.From != uuid.Nil:
+		text += " from event " + s.From.String()
+	case s.Again.Start:
+		text += ", from the start"
+	case s.Again.From != "":
+		text += ", from step " + s.Again.From
+	case s.Again.Forget != "":
+		text += ", without step " + s.Again.Forget
 	}
-	return s.Filter.String() + " from event " + s.From.String()
+	return text
 }
 
 // Sweep changes deliveries in steps, from the oldest to the newest. Each step is one

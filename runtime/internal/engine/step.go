@@ -3,6 +3,10 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // StepKeeper is a log that stores what handlers have done of a delivery, so that the next attempt goes on there. An engine
@@ -23,6 +27,25 @@ type StepKeeper interface {
 	// Steps returns the stored steps of the run of a delivery, of all members of a group. For a delivery that cannot have
 	// any it reads nothing.
 	Steps(consumer Consumer, d *Delivery) ([]Step, error)
+
+	// Undo makes a settled delivery due, Undoing. One that is undoing already stays as it is. The error is ErrOpen for
+	// another open one, unless that is cancelled; a *[event.NotFoundError] if there is no such event or subscription, or no
+	// step that can be undone; or a *[event.StorageError].
+	Undo(ctx context.Context, u Undoing) error
+}
+
+// Undoing says whose steps are to be undone.
+type Undoing struct {
+	Event        uuid.UUID
+	Subscription string
+	Actor        string // for the audit
+	Why          Ending
+}
+
+// Ending is why the steps of a run are undone. It is the result of the step that says so.
+type Ending struct {
+	Reason string              `json:"reason"` // for which the delivery would be dead
+	Last   event.FailedAttempt `json:"last"`
 }
 
 // Stepping is a step to be stored for the attempt that runs at a delivery.
@@ -41,6 +64,7 @@ type Step struct {
 	Result  []byte // JSON; of a sleep or wait the time when it ends; nil for what was lost
 	Event   int64  // the place of an event in the log, of StepEvent; else 0
 	Shape   string // of what is in Result
+	Undoes  bool   // it has a function that undoes it
 	Attempt int    // the Number of the attempt that has stored it
 	Started time.Time
 	At      time.Time
@@ -57,5 +81,8 @@ const (
 	StepEvent StepKind = "event" // it has waited for an event, which is at Event
 	StepNone  StepKind = "none"  // it has waited for an event, and none came in time
 	StepLost  StepKind = "lost"  // it was done, and its result cannot be stored
-	StepUndo  StepKind = "undo"  // it has undone another step
+	StepUndo  StepKind = "undo"  // it has undone the step that is named behind UndoPrefix
 )
+
+// UndoPrefix begins the name of a step that undoes another. Alone it is the step that says why: its result is an [Ending].
+const UndoPrefix = "undo:"

@@ -83,7 +83,7 @@ func (r Row) DiedOfCrash(lastKind string) bool {
 // failed, and is empty if there was none. No reasons stand for all but a crash, which has to be named.
 func (r Row) Redrivable(lastKind string, spec *engine.RedriveSpec) bool {
 	switch {
-	case r.State != Dead, r.Ended.After(spec.DeadBefore), r.Redriven >= spec.Max:
+	case r.State != Dead, r.Ended.After(spec.DeadBefore), r.Redriven >= spec.Max, r.Reason == event.ReasonUndone:
 		return false
 	case r.DiedOfCrash(lastKind) && !slices.Contains(spec.Reasons, event.ReasonCrash):
 		return false
@@ -99,6 +99,33 @@ func (r Row) Replay(at time.Time) Row {
 	}
 	again := Row{Delivery: Delivery{Uncounted: 1 + r.Tries, Delayed: r.Delayed, Replayed: true, Since: at, Run: r.Run + 1}, Tries: r.Tries, History: r.Tries}
 	return again.wait(at, at)
+}
+
+// Undo has the steps of a settled delivery undone. One that was erased, or that another event was made of, stays as it is.
+func (r Row) Undo(at time.Time) Row {
+	switch {
+	case r.State == Dead:
+		r = r.Revive(true, at)
+	case r.State == Discarded && r.Restorable():
+		r = r.anew(at)
+	case r.State == Done:
+		r = r.Replay(at)
+		r.Run-- // it is that run whose steps are undone
+	default:
+		return r
+	}
+	r.Undoing = true
+	return r
+}
+
+// Restart tries a dead letter again by hand, from its start: it begins the next run, so it finds no steps.
+func (r Row) Restart(at time.Time) Row {
+	if r.State != Dead {
+		return r
+	}
+	r = r.Revive(true, at)
+	r.Run, r.Undoing, r.Progress = r.Run+1, false, ""
+	return r
 }
 
 // Handled returns the row of a delivery that the cursor has passed and that has none.

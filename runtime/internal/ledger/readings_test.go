@@ -202,8 +202,9 @@ func TestAStrictOrderWaitsForAllOthersThatComeAgain(t *testing.T) {
 	if do(fresh, unbegun(engine.Disposition{Kind: engine.Release, Progress: "[a]"})).Failing() {
 		t.Error("later events wait for one that was given back")
 	}
-	if !(row{State: ledger.Held}).Failing() || !(row{Delivery: counts{Together: 1}}).Failing() || !(row{Delivery: counts{Failures: 1}}).Failing() {
-		t.Error("nothing waits for what is held, a suspect or has failed")
+	if !(row{State: ledger.Held}).Failing() || !(row{Delivery: counts{Together: 1}}).Failing() || !(row{Delivery: counts{Failures: 1}}).Failing() ||
+		!(row{Delivery: counts{Undoing: true}}).Failing() {
+		t.Error("nothing waits for what is held, a suspect, has failed or is undone")
 	}
 }
 
@@ -345,6 +346,7 @@ func TestARedriveChoosesByReasonOrLastAttemptAndACrashOnlyByItsName(t *testing.T
 		{"redriven too often", with(letter, func(r *row) { r.Redriven = 2 }), event.KindError, spec(), false},
 		{"redriven once", with(letter, func(r *row) { r.Redriven = 1 }), event.KindError, spec(), true},
 		{"open", tried(), event.KindError, spec(), false},
+		{"undone", with(letter, func(r *row) { r.Reason = event.ReasonUndone }), event.KindError, spec(event.ReasonUndone), false},
 	} {
 		if got := one.r.Redrivable(one.last, one.spec); got != one.want {
 			t.Errorf("%s: %v", one.name, got)

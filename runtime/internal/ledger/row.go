@@ -65,6 +65,8 @@ type Delivery struct {
 	Run int
 	// Suspended says that the handler waits in a step until the delivery is due.
 	Suspended bool
+	// Undoing says that the steps of the run are to be undone. Only that is done from then on, until the next run begins.
+	Undoing bool
 }
 
 // Number returns the number of the next attempt, from 1.
@@ -80,7 +82,7 @@ func (d Delivery) Exempt() bool { return d.Delayed || d.Retried }
 func (d Delivery) HandOut(out *engine.Delivery) {
 	out.Failures, out.Uncounted, out.MaxAttempts, out.Snoozes = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes
 	out.Suspect, out.Together, out.Crashed, out.Run = d.Suspect(), int32(d.Together), d.Crashed, int32(d.Run)
-	out.Exempt, out.Replayed = d.Exempt(), d.Replayed
+	out.Exempt, out.Replayed, out.Undoing = d.Exempt(), d.Replayed, d.Undoing
 	out.Since, out.Progress, out.Held, out.Lane = d.Since, d.Progress, nil, d.Lane
 	if !d.HeldSince.IsZero() {
 		since := d.HeldSince
@@ -94,7 +96,7 @@ func Seen(d *engine.Delivery) Delivery {
 	seen := Delivery{
 		Failures: d.Failures, Uncounted: d.Uncounted, MaxAttempts: d.MaxAttempts, Snoozes: d.Snoozes, Together: int(d.Together),
 		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Lane: d.Lane,
-		Progress: d.Progress, Run: int(d.Run),
+		Progress: d.Progress, Run: int(d.Run), Undoing: d.Undoing,
 	}
 	if d.Suspect {
 		seen.Together = max(seen.Together, 1)
@@ -164,7 +166,7 @@ func Fresh(r *engine.Record) Row { return Row{Delivery: New(r), Due: r.Due} }
 // Failing reports whether the delivery had its turn and has to come again, so that a strict order holds back later events.
 // What is in a lane holds them back there.
 func (r Row) Failing() bool {
-	return r.State.Open() && !r.Exempt() && r.Lane == "" && (r.Failures > 0 || r.PutOff || r.State == Held || r.Suspect())
+	return r.State.Open() && !r.Exempt() && r.Lane == "" && (r.Failures > 0 || r.PutOff || r.State == Held || r.Suspect() || r.Undoing)
 }
 
 // end settles a delivery.

@@ -173,6 +173,50 @@ var transitions = []struct {
 		by(func(r row) row { r.Delivery = r.Stored(); return r }),
 		open(counts{Uncounted: 5, Snoozes: 4, PutOff: true, Run: 1, Progress: "[a]"}),
 		ledger.Effects{}},
+	{"What steps have done is undone when a handler gives up,", "undo", with(open(counts{Failures: 1, Uncounted: 2, MaxAttempts: 9, Snoozes: 4, Run: 1}), func(r *row) { r.Tries = 1 }),
+		turn(engine.Disposition{Kind: engine.Undo, Attempt: failed, Progress: "[a]"}),
+		with(due(counts{Uncounted: 4, Since: at, Run: 1, Undoing: true, Progress: "[a]"}), func(r *row) { r.Tries, r.History = 2, 2 }),
+		ledger.Effects{Attempt: failed, Again: true}},
+	{"A cancel ends a suspended delivery.", "undo of what was cancelled while it ran", with(open(counts{}), func(r *row) { r.Cancelled, r.Reason = true, "why" }),
+		turn(engine.Disposition{Kind: engine.Undo, Attempt: failed}),
+		row{Delivery: counts{Failures: 1}, State: ledger.Discarded, Reason: "why", Ended: at, Tries: 1},
+		ledger.Effects{Attempt: failed, Settled: true}},
+	{"An undo that cannot be done makes a dead letter", "an undo that fails", open(counts{Undoing: true}),
+		turn(engine.Disposition{Kind: engine.Dead, Attempt: failed, Reason: event.ReasonUndo}),
+		row{Delivery: counts{Failures: 1, Undoing: true}, State: ledger.Dead, Reason: event.ReasonUndo, Ended: at, Tries: 1},
+		ledger.Effects{Attempt: failed, Settled: true}},
+	{"An undo that cannot be done makes a dead letter", "retry of an undo", dead(counts{Undoing: true, Run: 1}),
+		by(func(r row) row { return r.Revive(true, at) }),
+		with(due(counts{Uncounted: 3, Retried: true, Since: at, Undoing: true, Run: 1}), func(r *row) { r.Tries, r.History = 3, 3 }),
+		ledger.Effects{}},
+	{"`Bus.Undo` undoes what is settled,", "undo a dead letter", with(dead(counts{Run: 1}), func(r *row) { r.Redriven = 2 }),
+		by(func(r row) row { return r.Undo(at) }),
+		with(due(counts{Uncounted: 3, Retried: true, Since: at, Undoing: true, Run: 1}), func(r *row) { r.Tries, r.History = 3, 3 }),
+		ledger.Effects{}},
+	{"`Bus.Undo` undoes what is settled,", "undo what was discarded", row{Delivery: counts{Failures: 2, Run: 1}, Tries: 2}.Discard("why", before),
+		by(func(r row) row { return r.Undo(at) }),
+		with(due(counts{Uncounted: 2, Since: at, Undoing: true, Run: 1}), func(r *row) { r.Tries, r.History = 2, 2 }),
+		ledger.Effects{}},
+	{"`Bus.Undo` undoes what is settled,", "undo what was handled", row{Delivery: counts{Failures: 2, Run: 1}, State: ledger.Done, Tries: 2},
+		by(func(r row) row { return r.Undo(at) }),
+		with(due(counts{Uncounted: 3, Replayed: true, Since: at, Undoing: true, Run: 1}), func(r *row) { r.Tries, r.History = 2, 2 }),
+		ledger.Effects{}},
+	{"`Bus.Undo` undoes what is settled,", "undo what is open", open(counts{Failures: 1}),
+		by(func(r row) row { return r.Undo(at) }),
+		open(counts{Failures: 1}),
+		ledger.Effects{}},
+	{"`Bus.Undo` undoes what is settled,", "undo what is erased", row{State: ledger.Discarded, Reason: engine.ReasonErased},
+		by(func(r row) row { return r.Undo(at) }),
+		row{State: ledger.Discarded, Reason: engine.ReasonErased},
+		ledger.Effects{}},
+	{"A dead letter begins anew from its start,", "retry from the start", dead(counts{Run: 1, Undoing: true, Progress: "[a]"}),
+		by(func(r row) row { return r.Restart(at) }),
+		with(due(counts{Uncounted: 3, Retried: true, Since: at, Run: 2}), func(r *row) { r.Tries, r.History = 3, 3 }),
+		ledger.Effects{}},
+	{"A dead letter begins anew from its start,", "retry from the start what is not dead", open(counts{Failures: 1}),
+		by(func(r row) row { return r.Restart(at) }),
+		open(counts{Failures: 1}),
+		ledger.Effects{}},
 	{"Paused deliveries wait, and nothing counts as an attempt.", "hold", open(counts{Failures: 1}),
 		paused(engine.Disposition{Kind: engine.Hold}),
 		row{Delivery: counts{Failures: 1, PutOff: true}, State: ledger.Held},
@@ -533,11 +577,11 @@ func TestAnImportedDeadLetterHasItsCountsAndAttempts(t *testing.T) {
 func TestADispatcherSeesWhatIsKnownOfADelivery(t *testing.T) {
 	old := &engine.Delivery{Failures: 9, Held: &before, Token: "kept"}
 	ledger.Delivery{
-		Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Crashed: true, Retried: true, Replayed: true, Since: at, Progress: "[a]", Run: 6,
+		Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Crashed: true, Retried: true, Replayed: true, Since: at, Progress: "[a]", Run: 6, Undoing: true,
 	}.HandOut(old)
 	want := &engine.Delivery{
 		Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Suspect: true, Crashed: true, Exempt: true, Replayed: true, Since: at, Progress: "[a]",
-		Run: 6, Token: "kept",
+		Run: 6, Undoing: true, Token: "kept",
 	}
 	if diff := cmp.Diff(want, old); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -557,7 +601,7 @@ func TestWhatADispatcherHasSeenIsHandedOutAgain(t *testing.T) {
 	for _, d := range []*engine.Delivery{
 		{},
 		{Failures: 1, Uncounted: 2, MaxAttempts: 3, Snoozes: 4, Together: 5, Suspect: true, Crashed: true, Exempt: true, Since: at, Progress: "[a]"},
-		{Replayed: true, Held: &before, Run: 3},
+		{Replayed: true, Held: &before, Run: 3, Undoing: true},
 	} {
 		again := &engine.Delivery{}
 		ledger.Seen(d).HandOut(again)
@@ -571,7 +615,7 @@ func TestWhatADispatcherHasSeenIsHandedOutAgain(t *testing.T) {
 }
 
 func TestADispositionSettlesADeliveryIfItsTurnDoes(t *testing.T) {
-	for how := engine.Done; how <= engine.Suspend; how++ {
+	for how := engine.Done; how <= engine.Undo; how++ {
 		_, effects := ledger.Delivery{}.After(true, &engine.Disposition{Kind: how}, ledger.Moment{})
 		if effects.Settled != ledger.Settles(how) {
 			t.Errorf("disposition %d settles: %v, and its turn: %v", how, ledger.Settles(how), effects.Settled)

@@ -86,6 +86,13 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 		if now.Cancelled { // which was not known yet when the attempt ended
 			n.State, n.Reason, n.Fingerprint, e.NoNotice = Discarded, now.Why, "", true
 		}
+	case engine.Undo:
+		if now.Cancelled { // a cancel undoes nothing
+			n.State, n.Reason, n.Ended = Discarded, now.Why, now.At
+			break
+		}
+		n.Delivery, n.Anew, n.Cleared = n.Delivery.anew(now.At), true, true
+		n.Undoing, n.State, n.Due, n.Set = true, Waiting, now.At, now.At
 	case engine.Discard:
 		if v.Cancelled && !now.Cancelled { // the cancel was undone before this could be written
 			n.Delivery, n.Anew, n.Cleared = n.Delivery.anew(now.At), true, true

@@ -99,13 +99,16 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 // It counts here and not in SQL, which takes three times as long to group them.
 func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit int) (first int64, express int, err error) {
 	counts := map[string]*int{rowRunning: &lag.Running, rowWaiting: &lag.Waiting, rowHeld: &lag.Held, rowDead: &lag.Dead}
-	const columns = "iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq, due_at < 0"
+	const columns = "iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq, due_at < 0, suspended"
 	most, rows := max(limit, rowsCounted), 0
 	count := func(s *sqlite3.Stmt) error {
 		if s.ColumnBool(2) {
 			express++
 		} else if n := counts[string(s.ColumnRawText(0))]; n != nil {
 			*n++
+			if s.ColumnBool(3) {
+				lag.Suspended++
+			}
 		}
 		return nil
 	}
@@ -120,7 +123,7 @@ func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit i
 	if err != nil || !lag.Partial || lag.Running+lag.Waiting+lag.Held+express >= limit {
 		return first, express, err
 	}
-	lag.Running, lag.Waiting, lag.Held, express = 0, 0, 0, 0
+	lag.Running, lag.Waiting, lag.Suspended, lag.Held, express = 0, 0, 0, 0, 0
 	err = c.Query("SELECT "+columns+" FROM busgen_deliveries INDEXED BY busgen_deliveries_open WHERE subscription = ? AND state <> 'dead' LIMIT ?", func(s *sqlite3.Stmt) error {
 		if seq := s.ColumnInt64(1); first == 0 || seq < first {
 			first = seq

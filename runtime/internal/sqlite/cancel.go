@@ -154,7 +154,7 @@ func (cs *consumers) readUndone(conn *database.Conn) (undone map[int64]map[int64
 	err = conn.Query(`
 		SELECT r.subscription, r.seq, r.since FROM busgen_audit a JOIN busgen_audit_deliveries d ON d.audit = a.id
 		JOIN busgen_deliveries r ON r.subscription = d.subscription AND r.seq = d.seq
-		WHERE a.id > ? AND a.action = 'undiscard' AND r.since IS NOT NULL`, func(s *sqlite3.Stmt) error {
+		WHERE a.id > ? AND a.action IN ('undiscard', 'undo') AND r.since IS NOT NULL`, func(s *sqlite3.Stmt) error {
 		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
 		if undone[at.subscription] == nil {
 			undone[at.subscription] = map[int64]time.Time{}

@@ -190,6 +190,14 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 	if next.Anew {
 		since = next.Since
 	}
+	if next.Anew && d.Step != nil {
+		if err := putStep(b.conn, at, next.Run, d.Step); err != nil {
+			return err
+		}
+		if err := noteHistory(b.conn, at, now.At); err != nil {
+			return err
+		}
+	}
 	row := ledger.Row{}.Take(next, effects)
 	if err := store(b.conn, at, &row, now.At, since); err != nil || len(d.Awaits) == 0 || !next.Suspended {
 		return err

@@ -124,15 +124,15 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 // CountDeadLetters implements [engine.DeadLetterReader].
 func (i *Inspection) CountDeadLetters(ctx context.Context, f engine.Filter) (n int, err error) {
 	err = i.look(ctx, "count the dead letters of", func(c *database.Conn) error {
-		n, _, err = countDeadLetters(c, f)
+		n, _, err = countDeadLetters(c, deadFilter{Filter: f})
 		return err
 	})
 	return n, err
 }
 
 // countDeadLetters returns as well when the last of them died.
-func countDeadLetters(c *database.Conn, f engine.Filter) (n int, last time.Time, err error) {
-	w, err := deadFilter{Filter: f}.condition(c)
+func countDeadLetters(c *database.Conn, f deadFilter) (n int, last time.Time, err error) {
+	w, err := f.condition(c)
 	if err != nil {
 		return 0, last, err
 	}

@@ -174,11 +174,11 @@ func sinceOf(r *ledger.Row) any {
 func readDiscarded(c *database.Conn, at rowKey) (r ledger.Row, err error) {
 	err = c.Query(`
 		SELECT x.reason, x.at, x.dead_at, x.dead_reason, x.fingerprint, coalesce(x.failures, 0), x.progress, coalesce(x.redriven, 0), coalesce(x.replayed, 0),
-		       coalesce(x.uncounted, max(0, x.tries - coalesce(x.failures, 0))), coalesce(x.suspect, x.last = '`+event.KindCrash+`', 0), x.tries, x.run
+		       coalesce(x.uncounted, max(0, x.tries - coalesce(x.failures, 0))), coalesce(x.suspect, x.last = '`+event.KindCrash+`', 0), x.tries, x.run, x.undoing
 		FROM (SELECT *, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription) AS tries, `+lastKind+` AS last
 		      FROM busgen_discarded d WHERE d.seq = ? AND d.subscription = ?) x`, func(s *sqlite3.Stmt) error {
 		r = ledger.Row{
-			Delivery: ledger.Delivery{Failures: s.ColumnInt(5), Progress: s.ColumnText(6), Replayed: s.ColumnBool(8), Together: s.ColumnInt(10), Run: s.ColumnInt(12)},
+			Delivery: ledger.Delivery{Failures: s.ColumnInt(5), Progress: s.ColumnText(6), Replayed: s.ColumnBool(8), Together: s.ColumnInt(10), Run: s.ColumnInt(12), Undoing: s.ColumnBool(13)},
 			State:    ledger.Discarded, Tries: s.ColumnInt(11), Redriven: s.ColumnInt(7), Reason: s.ColumnText(0), Ended: database.Time(s, 1),
 		}
 		if s.ColumnType(2) != sqlite3.NULL {

@@ -50,6 +50,9 @@ func readHistory(c *database.Conn, h *event.EventHistory, seq int64) error {
 	}
 	h.Deliveries = []event.DeliveryState{}
 	for _, d := range deliveries {
+		if err := readSteps(c, rowKey{d.subscription, seq}, &d.DeliveryState); err != nil {
+			return err
+		}
 		h.Deliveries = append(h.Deliveries, d.DeliveryState)
 	}
 	err = c.Query("SELECT parent FROM busgen_origins WHERE seq = ?", func(s *sqlite3.Stmt) error {

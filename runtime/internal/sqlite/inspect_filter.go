@@ -16,7 +16,8 @@ import (
 // deadFilter chooses dead letters.
 type deadFilter struct {
 	engine.Filter
-	harmless bool // none whose last attempt has ended the process
+	harmless bool   // none whose last attempt has ended the process
+	step     string // those that have stored this step and are not undone; empty for all
 }
 
 // condition is SQL that follows "FROM deliveries d WHERE d.state = 'dead'", with its
@@ -61,6 +62,9 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 	}
 	if len(f.Subscriptions) > 0 && err == nil {
 		err = w.in("d.subscription IN (SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value)", f.Subscriptions)
+	}
+	if f.step != "" {
+		w.and("NOT d.undoing AND EXISTS (SELECT 1 FROM busgen_steps x WHERE x.seq = d.seq AND x.subscription = d.subscription AND x.run = d.run AND x.name = ?)", f.step)
 	}
 	if len(f.Reasons) > 0 && err == nil {
 		err = w.in("d.reason IN (SELECT value FROM json_each(?))", f.Reasons)

@@ -222,7 +222,7 @@ func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err er
 	}
 	err = c.Query(`
 		SELECT d.subscription, d.seq FROM busgen_deliveries d CROSS JOIN busgen_log l ON l.seq = d.seq
-		WHERE d.state = 'dead' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
+		WHERE d.state = 'dead' AND d.reason <> '`+event.ReasonUndone+`' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
 		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = ?4 LIMIT 1))
 		  AND (?8 OR NOT `+diedOfCrash+`)
 		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, `+lastKind+`)))

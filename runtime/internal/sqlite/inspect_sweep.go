@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -21,10 +22,11 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep en
 		entry.EventID, entry.Subscription = keys[0].EventID, keys[0].Subscription
 	}
 	s := &deadSweep{
-		inTurns: inTurns{Inspection: i}, kind: spec.Kind, reason: spec.Reason, filter: deadFilter{Filter: spec.Filter}, action: action{AuditEntry: entry},
+		inTurns: inTurns{Inspection: i}, kind: spec.Kind, reason: spec.Reason, again: spec.Again, action: action{AuditEntry: entry},
+		filter: deadFilter{Filter: spec.Filter, step: spec.Again.Step()},
 	}
 	err = i.look(ctx, "count the dead letters of", func(c *database.Conn) error {
-		matched, s.filter.Until, err = countDeadLetters(c, spec.Filter) // what dies later does not match
+		matched, s.filter.Until, err = countDeadLetters(c, s.filter) // what dies later does not match
 		return err
 	})
 	return s, matched, err
@@ -34,7 +36,8 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep en
 type deadSweep struct {
 	inTurns
 	kind   engine.SweepKind
-	reason string // of a discard
+	reason string       // of a discard
+	again  engine.Again // of a retry
 	filter deadFilter
 	last   []any // when the last one died that was changed, and its place; nil before the first step
 	action action
@@ -97,12 +100,26 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []event.Key, places 
 func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 	switch s.kind {
 	case engine.SweepRetry:
-		return revive(c, at, true, time.Now())
+		return errors.Join(forgetSteps(c, at, s.again), revive(c, at, true, time.Now()))
 	case engine.SweepDiscard:
 		return discard(c, at, s.reason)
 	default: // SweepPurge
 		return forget(c, at)
 	}
+}
+
+// forgetSteps has steps of a dead delivery done again. With all of them the next run begins: see Restart of package ledger.
+func forgetSteps(c *database.Conn, at rowKey, again engine.Again) error {
+	const ofRun = " WHERE seq = ?1 AND subscription = ?2 AND run = (SELECT run FROM busgen_deliveries WHERE seq = ?1 AND subscription = ?2)"
+	switch {
+	case again.Start:
+		return c.Exec("UPDATE busgen_deliveries SET run = run + 1, undoing = 0, progress = NULL WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
+	case again.From != "":
+		return c.Exec("DELETE FROM busgen_steps"+ofRun+" AND at >= (SELECT min(at) FROM busgen_steps"+ofRun+" AND name = ?3)", at.seq, at.subscription, again.From)
+	case again.Forget != "":
+		return c.Exec("DELETE FROM busgen_steps"+ofRun+" AND name = ?3", at.seq, at.subscription, again.Forget)
+	}
+	return nil
 }
 
 // revive makes a dead delivery due now, with a fresh count of attempts; those
@@ -111,7 +128,7 @@ func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
 // again as well; else this is one of them. The reason stays, and says that it was dead: see
 // exempt. The caller has seen in this transaction that it is dead.
 func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
-	if err := noteRedriven(c, at.subscription, at.seq, now); err != nil {
+	if err := noteHistory(c, at, now); err != nil {
 		return err
 	}
 	if err := forgetCancelled(c, at); err != nil {

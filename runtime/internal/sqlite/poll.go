@@ -75,7 +75,7 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
 
 // failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began anew.
-const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND d.lane IS NULL AND (d.failures > 0 OR d.suspect OR d.state = 'held'
+const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND d.lane IS NULL AND (d.failures > 0 OR d.suspect OR d.state = 'held' OR d.undoing
 	OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since)))`
 
 // pollDue hands over the retries that are due.

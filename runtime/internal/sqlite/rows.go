@@ -32,7 +32,7 @@ const wasDead = "retried"
 // rowColumns are the columns of delivery d and event l that scanRow reads.
 const rowColumns = `
 	d.state, d.failures, d.uncounted, d.max_attempts, d.crashed, d.suspect, d.snoozes, d.progress, d.replayed, d.redriven,
-	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint, d.lane, d.key, d.run, d.suspended`
+	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint, d.lane, d.key, d.run, d.suspended, d.undoing`
 
 // scanRow reads the row of a delivery, without what other tables know of it. first is the place of rowColumns.
 func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
@@ -40,7 +40,7 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 	r.Delivery = ledger.Delivery{
 		Failures: s.ColumnInt(first + 1), Uncounted: s.ColumnInt(first + 2), MaxAttempts: s.ColumnInt(first + 3), Crashed: s.ColumnBool(first + 4),
 		Together: s.ColumnInt(first + 5), Snoozes: s.ColumnInt(first + 6), Progress: s.ColumnText(first + 7), Replayed: s.ColumnBool(first + 8),
-		Delayed: is(11), Since: database.Time(s, first+10), Run: s.ColumnInt(first + 20),
+		Delayed: is(11), Since: database.Time(s, first+10), Run: s.ColumnInt(first + 20), Undoing: s.ColumnBool(first + 22),
 	}
 	r.Redriven = s.ColumnInt(first + 9)
 	anew := is(12)
@@ -142,19 +142,20 @@ func put(c *database.Conn, at rowKey, r *ledger.Row, state string, due, wait, si
 	}
 	return c.Exec(upsertDelivery, at.subscription, at.seq, state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Together,
 		due, wait, dead, reason, text(r.Fingerprint), text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed,
-		text(r.Lane), text(r.Key), r.Run, r.Suspended)
+		text(r.Lane), text(r.Key), r.Run, r.Suspended, r.Undoing)
 }
 
 // upsertDelivery writes the row of a delivery. Of a row that is there, what no turn changes stays.
 const upsertDelivery = `
 	INSERT INTO busgen_deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
-		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed, lane, key, run, suspended)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)
+		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed, lane, key, run, suspended, undoing)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
 		max_attempts = excluded.max_attempts, crashed = excluded.crashed, suspect = excluded.suspect,
 		due_at = excluded.due_at, wait = excluded.wait, dead_at = excluded.dead_at, reason = coalesce(excluded.reason, reason),
 		fingerprint = excluded.fingerprint, progress = excluded.progress, snoozes = excluded.snoozes,
-		since = coalesce(excluded.since, since), lane = excluded.lane, key = excluded.key, suspended = excluded.suspended`
+		since = coalesce(excluded.since, since), lane = excluded.lane, key = excluded.key, suspended = excluded.suspended,
+		undoing = undoing OR excluded.undoing`
 
 // discard settles a dead letter.
 func discard(c *database.Conn, at rowKey, reason string) error {
@@ -165,9 +166,9 @@ func discard(c *database.Conn, at rowKey, reason string) error {
 // turn has brought: how many executions may have happened so far, its progress, and whether it is a suspect.
 func discardAfter(c *database.Conn, at rowKey, reason string, executions, progress, suspect any) error {
 	err := c.Exec(`
-		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed, uncounted, suspect, run)
+		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed, uncounted, suspect, run, undoing)
 		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, coalesce(?5, d.failures), iif(?5 IS NULL, d.progress, ?6), d.redriven, d.replayed,
-		       d.uncounted, coalesce(?7, d.suspect), coalesce(d.run, 0)
+		       d.uncounted, coalesce(?7, d.suspect), coalesce(d.run, 0), coalesce(d.undoing, 0)
 		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`,
 		at.subscription, at.seq, reason, time.Now(), executions, progress, suspect)
 	if err != nil {
@@ -220,14 +221,13 @@ func noteHandled(c *database.Conn, subscription, seq int64) error {
 		ON CONFLICT DO UPDATE SET at = excluded.at`, seq, subscription, time.Now())
 }
 
-// noteRedriven makes the attempts of a dead delivery history: they stay on
+// noteHistory makes the attempts of a delivery that begins anew history: they stay on
 // record, and no longer count.
-func noteRedriven(c *database.Conn, subscription, seq int64, now time.Time) error {
+func noteHistory(c *database.Conn, at rowKey, now time.Time) error {
 	return c.Exec(`
 		INSERT INTO busgen_outcomes (seq, subscription, history, at)
-		SELECT seq, subscription, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), ?3
-		FROM busgen_deliveries d WHERE d.state = 'dead' AND d.subscription = ?2 AND d.seq = ?1
-		ON CONFLICT DO UPDATE SET history = excluded.history, at = excluded.at`, seq, subscription, now)
+		VALUES (?1, ?2, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2), ?3)
+		ON CONFLICT DO UPDATE SET history = excluded.history, at = excluded.at`, at.seq, at.subscription, now)
 }
 
 // failuresOf is the retry_count of the view events, for an event l of the log:

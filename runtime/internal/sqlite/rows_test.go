@@ -43,7 +43,7 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 		d.Row = ledger.Fresh(&d.event)
 		d.Failures, d.Uncounted, d.Snoozes, d.MaxAttempts = r.IntN(3), r.IntN(3), r.IntN(2), 5*r.IntN(2)
 		d.Together, d.Redriven, d.Replayed = []int{0, 0, 1, 3}[r.IntN(4)], r.IntN(2), one(3)
-		d.Crashed = d.Suspect() && d.Failures > 0 && one(2)
+		d.Crashed, d.Undoing = d.Suspect() && d.Failures > 0 && one(2), one(4)
 		if one(2) {
 			d.Progress = "[a]"
 		}
@@ -75,7 +75,7 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 			d.Due, d.Set = ago(3), ago(3)
 		default:
 			d.State, d.Ended, d.Due, d.PutOff = ledger.Dead, ago(5*r.IntN(3)), time.Time{}, false
-			d.Reason, d.Fingerprint = []string{event.ReasonMaxAttempts, event.ReasonCrash, event.ReasonExpired}[r.IntN(3)], "f"
+			d.Reason, d.Fingerprint = []string{event.ReasonMaxAttempts, event.ReasonCrash, event.ReasonExpired, event.ReasonUndone}[r.IntN(4)], "f"
 		}
 		d.Retried = d.State.Open() && one(3)
 		for range r.IntN(3) {
@@ -166,6 +166,14 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		}
 	}
 
+	// undone is a change before which there is a step that can be undone, and then the steps are.
+	undone := func(change func(c *database.Conn, d *seededRow) error) func(*database.Conn, []seededRow) error {
+		return each(func(c *database.Conn, d *seededRow) error {
+			done := engine.Step{Name: "charge", Kind: engine.StepDo, Undoes: true, Started: now, At: now}
+			return errors.Join(putStep(c, d.rowKey, 0, &done), change(c, d), undoSteps(c, engine.Undoing{Event: d.event.ID, Subscription: "worker"}, now))
+		})
+	}
+
 	type twin struct {
 		name   string
 		chosen func(*seededRow) bool
@@ -213,6 +221,19 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			}},
 		{"revived by hand", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.rowKey, true, now) }), func(r row) row { return r.Revive(true, now) }},
 		{"redriven", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.rowKey, false, now) }), func(r row) row { return r.Revive(false, now) }},
+		{"undone", dead, undone(func(*database.Conn, *seededRow) error { return nil }), func(r row) row { return r.Undo(now) }},
+		{"cancelled and undone", func(d *seededRow) bool { return d.State.Open() && !d.running && !d.Undoing },
+			undone(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.rowKey, "why", false) }),
+			func(r row) row { return r.Cancel("why").Discard("why", now).Undo(now) }},
+		{"discarded and undone", func(d *seededRow) bool { return d.State.Open() }, undone(settled(engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, true, false, false)),
+			func(r row) row {
+				r, _ = r.After(true, &engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, ledger.Moment{At: now})
+				return r.Undo(now)
+			}},
+		{"handled and undone", func(d *seededRow) bool { return d.State.Open() }, undone(settled(engine.Disposition{Kind: engine.Done}, true, false, false)), func(r row) row {
+			r, _ = r.After(true, &engine.Disposition{Kind: engine.Done}, ledger.Moment{At: now})
+			return r.Undo(now)
+		}},
 		{"purged", dead, each(func(c *database.Conn, d *seededRow) error { return forget(c, d.rowKey) }), func(row) row { return row{State: ledger.Done} }},
 		{"handled and replayed", func(d *seededRow) bool { return d.State.Open() },
 			each(func(c *database.Conn, d *seededRow) error {
@@ -235,6 +256,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{Kind: engine.Hold, Lane: "a", Key: "k", Due: later},
 		{Kind: engine.Dead, Reason: event.ReasonPermanent, Fingerprint: "g", Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}},
 		{Kind: engine.Dead, Reason: event.ReasonExpired},
+		{Kind: engine.Undo, Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}, Progress: "[b]"},
 		{Kind: engine.Discard, Cancelled: true, Reason: "why"}, // which was undone
 		{Kind: engine.Release},
 		{Kind: engine.Release, Progress: "[b]"},

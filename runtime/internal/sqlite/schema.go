@@ -85,11 +85,13 @@ func viewOf(name string) string {
 const stepsTables = `
 	ALTER TABLE busgen_deliveries ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE busgen_deliveries ADD COLUMN suspended INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE busgen_deliveries ADD COLUMN undoing INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE busgen_discarded ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
+	ALTER TABLE busgen_discarded ADD COLUMN undoing INTEGER NOT NULL DEFAULT 0;
 	CREATE TABLE busgen_steps (
 		seq INTEGER NOT NULL, subscription INTEGER NOT NULL, run INTEGER NOT NULL, member TEXT NOT NULL, name TEXT NOT NULL,
 		kind TEXT NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'await', 'event', 'none', 'lost', 'undo')), result TEXT, shape TEXT,
-		attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, event INTEGER, PRIMARY KEY (seq, subscription, run, member, name)
+		undoes INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, event INTEGER, PRIMARY KEY (seq, subscription, run, member, name)
 	) WITHOUT ROWID;
 	CREATE INDEX busgen_steps_event ON busgen_steps (event) WHERE event IS NOT NULL;
 	CREATE TRIGGER busgen_waits_ended AFTER UPDATE OF suspended ON busgen_deliveries WHEN OLD.suspended BEGIN

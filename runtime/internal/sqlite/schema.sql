@@ -139,6 +139,7 @@ CREATE TABLE busgen_deliveries (
   key          TEXT,             -- of such a one: another lane that it holds up
   run          INTEGER NOT NULL DEFAULT 0, -- one more for each replay: it finds the steps of this run
   suspended    INTEGER NOT NULL DEFAULT 0, -- of a waiting one: its handler waits in a step until due_at, which is no retry
+  undoing      INTEGER NOT NULL DEFAULT 0, -- 1: the steps of the run are to be undone, and its handler is called for that only
   PRIMARY KEY (subscription, seq)
 ) WITHOUT ROWID;
 
@@ -176,6 +177,7 @@ CREATE TABLE busgen_discarded (
   uncounted    INTEGER, -- of one that was dead
   suspect      INTEGER,
   run          INTEGER NOT NULL DEFAULT 0,
+  undoing      INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (seq, subscription)
 ) WITHOUT ROWID;
 
@@ -216,6 +218,7 @@ CREATE TABLE busgen_steps (
   kind         TEXT    NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'await', 'event', 'none', 'lost', 'undo')),
   result       TEXT,             -- JSON; of sleep and await when it ends; NULL for what could not be stored, which is lost
   shape        TEXT,             -- fields and types of result, one line
+  undoes       INTEGER NOT NULL DEFAULT 0, -- 1: it has a function that undoes it; undo:<name> is the step that has done so
   attempt      INTEGER NOT NULL, -- that has stored it
   started_at   INTEGER NOT NULL,
   at           INTEGER NOT NULL,

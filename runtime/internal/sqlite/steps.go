@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
@@ -52,8 +53,7 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 			return engine.ErrAwaited, err
 		}
 	}
-	err = b.conn.Exec(insertStepRow, own.Seq, c.id, int64(own.Run), step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
-		step.Attempt, step.Started, step.At, place(step.Event))
+	err = putStep(b.conn, rowKey{c.id, own.Seq}, int(own.Run), step)
 	if err == nil && b.conn.Changes() == 0 { // it was not found before, which is a fault of the bus
 		return fmt.Errorf("step %q is stored already", step.Name), nil
 	}
@@ -69,10 +69,16 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 	return nil, b.conn.Exec(noteProgress, c.id, own.Seq)
 }
 
+// putStep writes the row of a step.
+func putStep(c *database.Conn, at rowKey, run int, step *engine.Step) error {
+	return c.Exec(insertStepRow, at.seq, at.subscription, run, step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
+		step.Undoes, step.Attempt, step.Started, step.At, place(step.Event))
+}
+
 const (
 	insertStepRow = `
-	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, attempt, started_at, at, event)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	INSERT INTO busgen_steps (seq, subscription, run, member, name, kind, result, shape, undoes, attempt, started_at, at, event)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT DO UPDATE SET kind = excluded.kind, result = excluded.result, shape = excluded.shape, attempt = excluded.attempt, at = excluded.at,
 		event = excluded.event WHERE kind = 'await'`
 	// noteProgress is Stored of package ledger.
@@ -138,16 +144,16 @@ func (d *delivery) seen() ledger.Delivery {
 // Steps implements [engine.StepKeeper].
 func (l *Log) Steps(of engine.Consumer, d *engine.Delivery) (steps []engine.Step, err error) {
 	c := of.(*consumer)
-	if d.Failures+d.Uncounted == 0 && d.Seq > max(c.stepsEnd, l.steps.found.Load()) {
+	if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq > max(c.stepsEnd, l.steps.found.Load()) {
 		return nil, nil // nobody has begun it before
 	}
 	err = l.read(func(conn *database.Conn) error {
 		return conn.Query(`
-			SELECT member, name, kind, result, shape, attempt, started_at, at, event FROM busgen_steps
+			SELECT member, name, kind, result, shape, attempt, started_at, at, undoes, event FROM busgen_steps
 			WHERE seq = ? AND subscription = ? AND run = ?`, func(s *sqlite3.Stmt) error {
 			steps = append(steps, engine.Step{
 				Member: s.ColumnText(0), Name: s.ColumnText(1), Kind: engine.StepKind(s.ColumnText(2)), Result: s.ColumnBlob(3, nil), Shape: s.ColumnText(4),
-				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7), Event: s.ColumnInt64(8),
+				Attempt: s.ColumnInt(5), Started: database.Time(s, 6), At: database.Time(s, 7), Undoes: s.ColumnBool(8), Event: s.ColumnInt64(9),
 			})
 			return nil
 		}, d.Seq, c.id, int64(d.Run))
@@ -167,4 +173,28 @@ func (k *stepsKnown) learn(c *database.Conn) error {
 	last, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_steps")
 	k.found.Store(last)
 	return err
+}
+
+// readSteps reads what the handler of a delivery has stored, in all runs.
+func readSteps(c *database.Conn, at rowKey, of *event.DeliveryState) error {
+	err := c.Query("SELECT run, suspended, undoing FROM busgen_deliveries WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
+		of.Run, of.Suspended, of.Undoing = s.ColumnInt(0), s.ColumnBool(1), s.ColumnBool(2)
+		return nil
+	}, at.seq, at.subscription)
+	if err != nil {
+		return err
+	}
+	return c.Query(`
+		SELECT run, member, name, kind, result, undoes, attempt, started_at, at FROM busgen_steps
+		WHERE seq = ? AND subscription = ? ORDER BY run, at, started_at, name`, func(s *sqlite3.Stmt) error {
+		one := event.Step{
+			Run: s.ColumnInt(0), Member: s.ColumnText(1), Name: s.ColumnText(2), Kind: s.ColumnText(3), Result: s.ColumnBlob(4, nil), Undoes: s.ColumnBool(5),
+			Attempt: s.ColumnInt(6), Started: database.Time(s, 7), At: database.Time(s, 8),
+		}
+		if one.Bytes = len(one.Result); one.Bytes == 0 {
+			one.Result = nil
+		}
+		of.Steps, of.Run = append(of.Steps, one), max(of.Run, one.Run)
+		return nil
+	}, at.seq, at.subscription)
 }

@@ -20,7 +20,7 @@ import (
 
 func init() {
 	for _, concurrency := range []int{8, 128} {
-		children[fmt.Sprint("steps ", concurrency)] = func(path string) { stepsChild(path, concurrency) }
+		children[fmt.Sprint("steps ", concurrency)] = func(path string) { ordersChild(path, concurrency, stepsHandler(say)) }
 	}
 }
 
@@ -71,15 +71,15 @@ func orderSteps(ctx context.Context, e runtime.Event[OrderPlaced], say func(form
 
 var stepsOptions = []runtime.SubscribeOption{runtime.WithRetry(retry.MaxAttempts(5), retry.BaseDelay(time.Millisecond))}
 
-// stepsChild handles orders, which it publishes, until it is killed.
-func stepsChild(path string, concurrency int) {
+// ordersChild handles orders, which it publishes, until it is killed.
+func ordersChild(path string, concurrency int, handler runtime.Handler[OrderPlaced]) {
 	bus, err := runtime.Open(context.Background(), path, Catalogue)
 	check(err)
 	check(runtime.Transact(context.Background(), bus, func(tx runtime.Tx) error {
 		_, err := tx.ExecContext(context.Background(), "CREATE TABLE IF NOT EXISTS effect (number INTEGER, step TEXT)")
 		return err
 	}))
-	_, err = runtime.Subscribe(bus, PlacedType, "fulfil", stepsHandler(say), append(stepsOptions, runtime.WithConcurrency(concurrency))...)
+	_, err = runtime.Subscribe(bus, PlacedType, "fulfil", handler, append(stepsOptions, runtime.WithConcurrency(concurrency))...)
 	check(err)
 	check(bus.Start(context.Background()))
 	say("ready")

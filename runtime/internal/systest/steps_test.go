@@ -83,7 +83,7 @@ func TestACheckFindsStepsWithoutTheirEvent(t *testing.T) {
 	f.Stop()
 	c, err := sqlite3.Open(f.Path)
 	Must(t, err)
-	Must(t, c.Exec("INSERT INTO busgen_steps VALUES (7, 1, 0, '', 'charge', 'do', '1', 'int', 1, 0, 0, NULL)"))
+	Must(t, c.Exec("INSERT INTO busgen_steps VALUES (7, 1, 0, '', 'charge', 'do', '1', 'int', 0, 1, 0, 0, NULL)"))
 	Must(t, c.Close())
 	file, err := inspect.Open(t.Context(), f.Path)
 	Must(t, err)

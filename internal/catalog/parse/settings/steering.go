@@ -153,7 +153,7 @@ const limitRedrives = 1000
 // attempt failed. They are those of declare.Redrive.
 func RedriveReasons() []string {
 	return []string{
-		"max_attempts", "permanent", "decode", "crash", "expired", "max_snoozes", "max_steps",
+		"max_attempts", "permanent", "decode", "crash", "expired", "max_snoozes", "max_steps", "undo",
 		"error", "panic", "goexit", "timeout", "interrupted",
 	}
 }

@@ -3,6 +3,8 @@ package buslog
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,6 +36,9 @@ type casualty struct {
 
 // Sweep implements [engine.Sweeper].
 func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps engine.Sweep, matches int, err error) {
+	if spec.Again != (engine.Again{}) {
+		return nil, 0, fmt.Errorf("retry dead letters: %w: the engine on JetStream stores no steps, so each retry begins from the start", errors.ErrUnsupported)
+	}
 	if err := in.look(ctx); err != nil {
 		return nil, 0, err
 	}
