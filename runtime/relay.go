@@ -24,6 +24,17 @@ func init() {
 			return nil
 		})
 	}
+	outbox.HostOf = func(bus any) outbox.Host {
+		if bus.(*Bus) == nil {
+			return outbox.Host{}
+		}
+		b := busOf(bus.(*Bus))
+		return outbox.Host{Home: b.home(), Published: b.published}
+	}
+	outbox.Elsewhere = SubscribeOption(func(c *subscribeConfig) error {
+		c.elsewhere = true
+		return nil
+	})
 }
 
 // subscribeRelay makes the subscription to events of the outbox that cannot be published. They are dead letters of it, and
@@ -57,7 +68,7 @@ func (b *innerBus) runRelay(ctx context.Context) {
 	if relay == nil {
 		return
 	}
-	to := outbox.Bus{Target: b.log.Traits().Target, Logger: b.config.logger, Take: b.takeRelayed}
+	to := outbox.Bus{Target: b.log.Traits().Target, Logger: b.config.logger, Take: b.takeRelayed, Inspect: b.history}
 	b.maintenance.Go(func() { relay.Run(ctx, to) })
 }
 

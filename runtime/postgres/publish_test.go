@@ -199,10 +199,15 @@ func TestADedupeKeyIsLookedAtInTheBus(t *testing.T) {
 // deadOf returns how many dead letters the relay has.
 func (f *fixture) deadOf(bus *runtime.Bus) int {
 	f.Helper()
+	return f.deadOfName(bus, "$relay")
+}
+
+func (f *fixture) deadOfName(bus *runtime.Bus, name string) int {
+	f.Helper()
 	lags, err := bus.Lag(f.Context())
 	conformance.Must(f.T, err)
 	for _, l := range lags {
-		if l.Subscription == "$relay" {
+		if l.Subscription == name {
 			return int(l.Dead)
 		}
 	}
