@@ -57,20 +57,15 @@ func SubscribeSQL[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], 
 
 func subscribe[T runtime.Payload, Tx any](bus *runtime.Bus, t *runtime.EventType[T], name string, begin beginner[Tx],
 	handler func(ctx context.Context, tx Tx, e runtime.Event[T]) error, opts []runtime.SubscribeOption) (*runtime.Subscription, error) {
-	in, opts, err := newInbox(bus, name, begin, opts)
-	if err != nil || handler == nil {
-		return refuseOr(bus, t, name, opts, err)
+	in, opts, err := newInbox(bus, name, begin, handler == nil, opts)
+	if err != nil {
+		return nil, err
 	}
 	return runtime.Subscribe(bus, t, name, func(ctx context.Context, e runtime.Event[T]) error {
 		a := dispatch.FromContext(ctx)
 		return in.handle(ctx, work[Tx]{
-			items: []*dispatch.Attempt{a},
-			call: func(tx Tx, known map[uuid.UUID]bool) (map[int]error, error) {
-				if known[a.ID] {
-					return nil, errKnown
-				}
-				return nil, handler(ctx, tx, e)
-			},
+			items:  []*dispatch.Attempt{a},
+			call:   func(tx Tx, _ map[uuid.UUID]bool) (map[int]error, error) { return nil, handler(ctx, tx, e) },
 			take:   func(map[int]error) ([]engine.Record, error) { return a.TakeStaged() },
 			stored: func(map[int]error) { a.HasStored() },
 		})
@@ -82,9 +77,9 @@ func subscribe[T runtime.Payload, Tx any](bus *runtime.Bus, t *runtime.EventType
 // it names: handler has undone what it did for these, with a savepoint (tx.Begin). Any other error rolls back all.
 func SubscribeBatch[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], name string,
 	handler func(ctx context.Context, tx pgx.Tx, events []runtime.Event[T]) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
-	in, opts, err := newInbox(bus, name, beginPgx, opts)
-	if err != nil || handler == nil {
-		return refuseOr(bus, t, name, opts, err)
+	in, opts, err := newInbox(bus, name, beginPgx, handler == nil, opts)
+	if err != nil {
+		return nil, err
 	}
 	return runtime.SubscribeBatch(bus, t, name, func(ctx context.Context, events []runtime.Event[T]) error {
 		b := dispatch.FromContext(ctx).Batch()
@@ -94,9 +89,6 @@ func SubscribeBatch[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T]
 				if len(known) > 0 {
 					b.Known(func(a *dispatch.Attempt) bool { return known[a.ID] })
 					events = slices.DeleteFunc(events, func(e runtime.Event[T]) bool { return known[e.ID] })
-				}
-				if len(events) == 0 {
-					return nil, errKnown
 				}
 				err := handler(ctx, tx, events)
 				if named, ok := errors.AsType[*runtime.BatchError](err); ok {
@@ -133,14 +125,6 @@ func failedOf(named *runtime.BatchError, n int) map[int]error {
 	return failed
 }
 
-// refuseOr returns why there is no inbox, or what the bus says of a handler that is nil.
-func refuseOr[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], name string, opts []runtime.SubscribeOption, err error) (*runtime.Subscription, error) {
-	if err != nil {
-		return nil, &runtime.SubscribeError{Subscription: name, Problem: err.Error(), Err: err}
-	}
-	return runtime.Subscribe(bus, t, name, nil, opts...)
-}
-
 // inbox runs the handlers of a subscription in transactions.
 type inbox[Tx any] struct {
 	*tables
@@ -152,15 +136,20 @@ type inbox[Tx any] struct {
 	id int // of the subscription; 0 until it is known
 }
 
-func newInbox[Tx any](bus *runtime.Bus, name string, begin beginner[Tx], opts []runtime.SubscribeOption) (*inbox[Tx], []runtime.SubscribeOption, error) {
+func newInbox[Tx any](bus *runtime.Bus, name string, begin beginner[Tx], none bool, opts []runtime.SubscribeOption) (*inbox[Tx], []runtime.SubscribeOption, error) {
 	in := &inbox[Tx]{host: outbox.HostOf(bus), begin: begin}
 	at, ok := in.host.Home.(interface{ outbox() (*tables, *bell) })
-	if _, relays := in.host.Home.(outbox.Relay); !ok || !relays {
-		return nil, nil, unsupported("the bus has no postgres.Relay, so it", "handle events in transactions of Postgres", "give this option to Open")
+	_, relays := in.host.Home.(outbox.Relay)
+	err := unsupported("the bus has no postgres.Relay, so it", "handle events in transactions of Postgres", "give this option to Open")
+	if ok && relays {
+		in.tables, in.bell = at.outbox()
+		err = begin.fits(in.tables)
 	}
-	in.tables, in.bell = at.outbox()
-	if err := begin.fits(in.tables); err != nil {
-		return nil, nil, err
+	if err == nil && none {
+		err = errors.New("the handler is nil")
+	}
+	if err != nil {
+		return nil, nil, &runtime.SubscribeError{Subscription: name, Problem: err.Error(), Err: err}
 	}
 	return in, append(slices.Clone(opts), outbox.Elsewhere.(runtime.SubscribeOption)), nil
 }
@@ -173,9 +162,6 @@ type work[Tx any] struct {
 	take   func(failed map[int]error) ([]engine.Record, error) // what the handler has published with its context
 	stored func(failed map[int]error)
 }
-
-// errKnown says that there is nothing to do.
-var errKnown = errors.New("all of it was handled before")
 
 // handle does work in a transaction.
 func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
@@ -197,11 +183,11 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 	if err != nil {
 		return in.failed(ctx, fmt.Errorf("mark an event as handled in Postgres: %w%s", err, hintOf(err)))
 	}
-	failed, answer := w.call(tx, known)
-	switch {
-	case errors.Is(answer, errKnown):
+	if len(known) == len(w.items) {
 		return nil
-	case answer != nil && len(failed) == 0 && !isEmpty(answer):
+	}
+	failed, answer := w.call(tx, known)
+	if answer != nil && failed == nil {
 		ended = true
 		return in.asked(ctx, answer, t.rollback())
 	}
@@ -225,12 +211,6 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 	return answer
 }
 
-// isEmpty tells whether an error names no event that has failed.
-func isEmpty(err error) bool {
-	named, ok := errors.AsType[*runtime.BatchError](err)
-	return ok && named.Err() == nil
-}
-
 // finish stores what the handler has published, and takes the marks of failed events away.
 func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dispatch.Attempt, failed map[int]error, staged []engine.Record, known map[uuid.UUID]bool) error {
 	if len(failed) > 0 {
@@ -238,9 +218,9 @@ func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dis
 		var events, runs array
 		for i := range failed {
 			events.add(items[i].ID.String())
-			runs.add(strconv.Itoa(int(items[i].Run)))
+			runs.add(runOf(items[i]))
 		}
-		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::uuid[], $3::int[]))"), id, events.end(), runs.end())
+		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::uuid[], $3::bigint[]))"), id, events.end(), runs.end())
 		if err != nil {
 			return fmt.Errorf("leave out the events of a batch that have failed: %w", err)
 		}
@@ -254,12 +234,21 @@ func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dis
 	return nil
 }
 
+// runOf tells a replay from what was before it: it is when the replay began, in microseconds, and 0 for an event that was not
+// replayed. It is the same in all attempts.
+func runOf(a *dispatch.Attempt) string {
+	if !a.Replayed {
+		return "0"
+	}
+	return strconv.FormatInt(a.Since.UnixMicro(), 10)
+}
+
 // mark marks events as handled, and returns those that were before. It waits for transactions that mark one of them.
 func (in *inbox[Tx]) mark(ctx context.Context, q querier, id int, items []*dispatch.Attempt) (known map[uuid.UUID]bool, err error) {
 	var events, runs array
 	for _, a := range items {
 		events.add(a.ID.String())
-		runs.add(strconv.Itoa(int(a.Run)))
+		runs.add(runOf(a))
 	}
 	marked := make(map[string]bool, len(items))
 	err = q.query(ctx, func(scan func(into ...any) error) error {
@@ -268,7 +257,7 @@ func (in *inbox[Tx]) mark(ctx context.Context, q querier, id int, items []*dispa
 		marked[event] = true
 		return err
 	}, in.in(`INSERT INTO busgen.inbox (subscription, event, run)
-		SELECT $1::int, event, run FROM unnest($2::uuid[], $3::int[]) AS new (event, run) ORDER BY event
+		SELECT $1::int, event, run FROM unnest($2::uuid[], $3::bigint[]) AS new (event, run) ORDER BY event
 		ON CONFLICT DO NOTHING RETURNING event::text`), id, events.end(), runs.end())
 	if err != nil || len(marked) == len(items) {
 		return nil, err

@@ -46,12 +46,12 @@ CREATE TABLE busgen.subscriptions (
 );
 
 -- Which events they have handled. A mark is inserted in the transaction of the handler, and is also the lock that keeps two
--- attempts at an event apart. A replay has the next run. The relay deletes marks that are a week old, unless the bus has yet to
+-- attempts at an event apart. The run of a replay is when it began, in microseconds, else 0. The relay deletes marks that are a week old, unless the bus has yet to
 -- settle the event, or has it as a dead letter.
 CREATE TABLE busgen.inbox (
   subscription int         NOT NULL,
   event        uuid        NOT NULL,
-  run          int         NOT NULL,
+  run          bigint      NOT NULL,
   at           timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (subscription, event, run)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05);

@@ -224,7 +224,6 @@ type storedRow struct {
 	Held        time.Time   `json:"held,omitzero"` // Row.HeldSince
 	Progress    string      `json:"progress,omitempty"`
 	Snoozes     int         `json:"snoozes,omitempty"`
-	Run         int         `json:"run,omitempty"`
 	PutOff      bool        `json:"put_off,omitempty"`
 	Replayed    bool        `json:"replayed,omitempty"`
 	Retried     bool        `json:"retried,omitempty"`
@@ -269,7 +268,6 @@ func decodeRow(data []byte) (*row, error) {
 		Delivery: ledger.Delivery{
 			Failures: s.Failures, Uncounted: s.Uncounted, MaxAttempts: s.MaxAttempts, Snoozes: s.Snoozes, Crashed: s.Crashed,
 			PutOff: s.PutOff, Delayed: r.Made || !r.EventDue.IsZero(), Retried: s.Retried, Replayed: s.Replayed, Since: s.Since, Progress: s.Progress,
-			Run: s.Run,
 		},
 		State: ledger.State(state), Tries: len(r.Attempts), History: s.History, Redriven: s.Redriven,
 		Cancelled: s.Cancelled, Reason: s.Reason, Fingerprint: s.Fingerprint,
@@ -299,7 +297,7 @@ func (r *row) encode() []byte {
 	s := storedRow{
 		rowEvent: r.rowEvent, rowNotes: r.rowNotes, State: stateNames[r.State], Due: r.Due, Set: r.Set,
 		Failures: r.Failures, Uncounted: r.Uncounted, MaxAttempts: r.MaxAttempts, Crashed: r.Crashed, Suspect: r.Suspect(), Together: r.Together,
-		Since: r.Since, Held: r.HeldSince, Progress: r.Progress, Snoozes: r.Snoozes, PutOff: r.PutOff, Replayed: r.Replayed, Retried: r.Retried, Run: r.Run,
+		Since: r.Since, Held: r.HeldSince, Progress: r.Progress, Snoozes: r.Snoozes, PutOff: r.PutOff, Replayed: r.Replayed, Retried: r.Retried,
 		History: r.History, Reason: r.Reason, Fingerprint: r.Fingerprint, Died: r.Ended, Cancelled: r.Cancelled, Redriven: r.Redriven,
 		Lane: r.Lane, Holds: r.Delivery.Key,
 	}
