@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/outbox"
 	"github.com/busgen/busgen/runtime/observe"
 )
@@ -131,6 +133,21 @@ func (b *innerBus) relayed(r engine.Record) (engine.Record, bool) {
 		return b.refusedByRelay(r, "")
 	}
 	r.Type = t.Name() // the outbox has the one that its publisher knows
+	r.Express = expressOf(t, queue.Own{})
+	if b.storesKeys && typeOf(t).partitioned() {
+		r.Keyed = true
+		r.Key, _ = guard.Apart(func() string { // code of the program
+			if r.Version > t.Version() {
+				return typeOf(t).keyOfNewer(r.Payload)
+			}
+			payload, err := typeOf(t).decode(&r)
+			if err != nil {
+				return "" // the attempt says why
+			}
+			key, _ := typeOf(t).partitionKey(payload)
+			return key
+		})
+	}
 	return r, true
 }
 

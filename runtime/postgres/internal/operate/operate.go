@@ -137,6 +137,11 @@ func milliseconds(id uuid.UUID) (ms int64) {
 // array returns the text of an array of ids.
 func array(ids []string) string { return "{" + strings.Join(ids, ",") + "}" }
 
+// LogOf returns the log of an open bus, for Prune.
+func LogOf(bus *inspect.File) func(context.Context) (engine.Inspection, error) {
+	return func(context.Context) (engine.Inspection, error) { return outbox.InspectionOf(bus), nil }
+}
+
 // Reconcile replays events that were published since a time to subscriptions that have handled them, by the bus, and have no mark
 // of it: another server has taken over that had not heard of their rows.
 func (t Tables) Reconcile(ctx context.Context, bus *inspect.File, since time.Time, dryRun bool) (all inspect.Counts, err error) {
