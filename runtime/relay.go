@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/guard"
 	"github.com/busgen/busgen/runtime/internal/outbox"
 	"github.com/busgen/busgen/runtime/observe"
 )
@@ -24,6 +26,17 @@ func init() {
 			return nil
 		})
 	}
+	outbox.HostOf = func(bus any) outbox.Host {
+		if bus.(*Bus) == nil {
+			return outbox.Host{}
+		}
+		b := busOf(bus.(*Bus))
+		return outbox.Host{Home: b.home(), Published: b.published}
+	}
+	outbox.Elsewhere = SubscribeOption(func(c *subscribeConfig) error {
+		c.elsewhere = true
+		return nil
+	})
 }
 
 // subscribeRelay makes the subscription to events of the outbox that cannot be published. They are dead letters of it, and
@@ -57,7 +70,7 @@ func (b *innerBus) runRelay(ctx context.Context) {
 	if relay == nil {
 		return
 	}
-	to := outbox.Bus{Target: b.log.Traits().Target, Logger: b.config.logger, Take: b.takeRelayed}
+	to := outbox.Bus{Target: b.log.Traits().Target, Logger: b.config.logger, Take: b.takeRelayed, Inspect: b.history}
 	b.maintenance.Go(func() { relay.Run(ctx, to) })
 }
 
@@ -120,6 +133,21 @@ func (b *innerBus) relayed(r engine.Record) (engine.Record, bool) {
 		return b.refusedByRelay(r, "")
 	}
 	r.Type = t.Name() // the outbox has the one that its publisher knows
+	r.Express = expressOf(t, queue.Own{})
+	if b.storesKeys && typeOf(t).partitioned() {
+		r.Keyed = true
+		r.Key, _ = guard.Apart(func() string { // code of the program
+			if r.Version > t.Version() {
+				return typeOf(t).keyOfNewer(r.Payload)
+			}
+			payload, err := typeOf(t).decode(&r)
+			if err != nil {
+				return "" // the attempt says why
+			}
+			key, _ := typeOf(t).partitionKey(payload)
+			return key
+		})
+	}
 	return r, true
 }
 

@@ -203,7 +203,7 @@ func (s *innerSubscription) subscribe(handle func(a *dispatch.Attempt) error, in
 	if problem := s.txProblem(); problem != "" {
 		return nil, s.refuse(problem)
 	}
-	commits := s.batched == nil && s.answers == nil && !s.config.ephemeral && s.config.group == ""
+	commits := s.batched == nil && s.answers == nil && !s.config.ephemeral && !s.config.elsewhere && s.config.group == ""
 	if commits && !s.transacts {
 		handle = s.committing(handle)
 	}

@@ -23,8 +23,9 @@ type subscribeConfig struct {
 	aliases       []string
 	fromBeginning bool
 	ephemeral     bool
-	maxSteps      int // 0 for the default
-	stepLimit     int // bytes; 0 for the default
+	elsewhere     bool // its success is stored in another database, too
+	maxSteps      int  // 0 for the default
+	stepLimit     int  // bytes; 0 for the default
 	undoOnDeath   bool
 }
 

@@ -190,6 +190,9 @@ func same(err, own error) bool {
 
 // txProblem says why a handler cannot run within a transaction, or "".
 func (s *innerSubscription) txProblem() string {
+	if s.config.elsewhere && s.config.ephemeral {
+		return "an ephemeral subscription has no events that are handled once: subscribe with a name, or begin the transaction in the handler"
+	}
 	if !s.transacts {
 		return ""
 	}

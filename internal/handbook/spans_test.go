@@ -107,6 +107,20 @@ func namesExist(root, line string) error {
 		parent.AddCommand(cmd)
 		flagExists = func(name string) bool { return strings.Contains(string(text), `"`+name+`"`) }
 	}
+	if len(words) > 0 && words[0] == "pg" { // of the command that is in a module beside that of Postgres
+		text, err := os.ReadFile(filepath.Join(root, "runtime/postgres/cmd/busgen/pg.go"))
+		if err != nil {
+			return err
+		}
+		parent := cmd
+		cmd = &cobra.Command{Use: "pg"}
+		parent.AddCommand(cmd)
+		if len(words) > 1 && !strings.Contains(string(text), `verb("`+words[1]+" ") {
+			return fmt.Errorf("busgen pg has no verb %s", words[1])
+		}
+		words = words[min(len(words), 2):]
+		flagExists = func(name string) bool { return strings.Contains(string(text), `"`+name+`"`) }
+	}
 	for _, word := range words {
 		name, isFlag := strings.CutPrefix(word, "--")
 		switch {

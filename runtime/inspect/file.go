@@ -8,7 +8,12 @@ import (
 	"os/user"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/outbox"
 )
+
+func init() {
+	outbox.InspectionOf = func(file any) engine.Inspection { return file.(*File).stored() }
+}
 
 // File is the event log of a bus, opened to look into it and to steer it. It is safe
 // for concurrent use; its methods run one after the other. Their errors are

@@ -4,7 +4,6 @@ package postgres_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -25,6 +24,7 @@ type network struct {
 	server string
 	mu     sync.Mutex
 	open   map[net.Conn]bool
+	lose   func(sent []byte) bool // tells whether the answer to it is lost, with the connection; may be nil
 }
 
 func (n *network) serve() {
@@ -47,7 +47,19 @@ func (n *network) serve() {
 }
 
 func (n *network) copy(to, from, client net.Conn) {
-	io.Copy(to, from)
+	sent := make([]byte, 32<<10)
+	for {
+		size, err := from.Read(sent)
+		if n.lose != nil && from == client && n.lose(sent[:size]) {
+			client.Close()
+			to.Write(sent[:size])
+			time.Sleep(100 * time.Millisecond) // the server does it
+			break
+		}
+		if _, wrong := to.Write(sent[:size]); err != nil || wrong != nil {
+			break
+		}
+	}
 	to.Close()
 	from.Close()
 	n.mu.Lock()
@@ -65,17 +77,23 @@ func (n *network) cut() {
 	}
 }
 
+// behind returns the database behind a network.
+func (f *fixture) behind(lose func(sent []byte) bool) (*fixture, *network) {
+	f.Helper()
+	address, err := url.Parse(f.url)
+	conformance.Must(f.T, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	conformance.Must(f.T, err)
+	n := &network{Listener: listener, server: address.Host, open: map[net.Conn]bool{}, lose: lose}
+	go n.serve()
+	f.Cleanup(func() { n.Close() })
+	address.Host = listener.Addr().String()
+	return &fixture{f.T, address.String(), pgtest.Pool(f.T, address.String())}, n
+}
+
 func TestEventsArriveOnceOverConnectionsThatAreCut(t *testing.T) {
 	direct := newFixture(t)
-	address, err := url.Parse(direct.url)
-	conformance.Must(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	conformance.Must(t, err)
-	n := &network{Listener: listener, server: address.Host, open: map[net.Conn]bool{}}
-	go n.serve()
-	t.Cleanup(func() { n.Close() })
-	address.Host = listener.Addr().String()
-	f := &fixture{t, address.String(), pgtest.Pool(t, address.String())}
+	f, n := direct.behind(nil)
 	from, bus := f.outbox(), f.relay()
 	got := f.handle(bus)
 	stop := make(chan struct{})

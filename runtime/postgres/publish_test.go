@@ -44,11 +44,26 @@ func TestBehindAPooler(t *testing.T) {
 	f := fixtureAt(t, behind)
 	t.Run("with a pool of pgx", func(t *testing.T) { (&fixture{t, f.url, f.pool}).delivers(f.pool) })
 	t.Run("with database/sql", func(t *testing.T) {
-		db, err := sql.Open("pgx", f.url)
-		conformance.Must(t, err)
-		defer db.Close()
-		(&fixture{t, f.url, f.pool}).delivers(db)
+		own := &fixture{t, f.url, f.pool}
+		own.delivers(own.dbOf("database/sql"))
 	})
+	for name := range ways {
+		t.Run("with handlers by "+name, func(t *testing.T) {
+			own := &fixture{t, f.url, f.pool}
+			own.exec("DROP TABLE IF EXISTS ledger")
+			own.ledger()
+			bus := own.open(filepath.Join(t.TempDir(), "bus.db"), postgres.Relay(own.dbOf(name)))
+			paid := own.paid(bus)
+			_, err := ways[name](bus, "ledger", func(ctx context.Context, tx within, e order) error { return enter(ctx, bus, tx, e) })
+			conformance.Must(t, err)
+			conformance.Must(t, bus.Start(t.Context()))
+			for n := range 3 {
+				_, err := place(t.Context(), bus, "Ada", n)
+				conformance.Must(t, err)
+			}
+			own.wantEntries(bus, paid, 3)
+		})
+	}
 }
 
 // delivers publishes in all ways, and relays with a database of the program.
@@ -199,10 +214,15 @@ func TestADedupeKeyIsLookedAtInTheBus(t *testing.T) {
 // deadOf returns how many dead letters the relay has.
 func (f *fixture) deadOf(bus *runtime.Bus) int {
 	f.Helper()
+	return f.deadOfName(bus, "$relay")
+}
+
+func (f *fixture) deadOfName(bus *runtime.Bus, name string) int {
+	f.Helper()
 	lags, err := bus.Lag(f.Context())
 	conformance.Must(f.T, err)
 	for _, l := range lags {
-		if l.Subscription == "$relay" {
+		if l.Subscription == name {
 			return int(l.Dead)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/outbox"
 	"github.com/busgen/busgen/runtime/observe"
+	"github.com/busgen/busgen/runtime/postgres/internal/operate"
 )
 
 // Relay makes a bus that brings to itself what is in the outbox of db, while it dispatches. The bus is in a file or on
@@ -86,6 +87,8 @@ const (
 	ringPause = 5 * time.Millisecond
 	// resetEvery is how often it looks from the beginning.
 	resetEvery = time.Minute
+	// pruneEvery is how often it deletes old marks.
+	pruneEvery = time.Hour
 )
 
 // Run implements [outbox.Relay].
@@ -101,6 +104,7 @@ func (r *relay) Run(ctx context.Context, to outbox.Bus) {
 			}
 		})
 	}
+	heeding.Go(func() { r.prune(ctx, to) })
 	for pause := r.least; ; {
 		found, err := r.look(ctx, to)
 		switch {
@@ -130,6 +134,25 @@ func (r *relay) Run(ctx context.Context, to outbox.Bus) {
 			case <-ctx.Done():
 			}
 		case <-ctx.Done():
+		}
+	}
+}
+
+// prune deletes marks that are not needed any more.
+func (r *relay) prune(ctx context.Context, to outbox.Bus) {
+	for pause := standbyPause; ; {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		if pause = standbyPause; !r.Status().Relaying {
+			continue
+		}
+		pause = pruneEvery
+		tables := operate.Tables{Schema: r.schema, Query: r.db.query}
+		if _, err := tables.Prune(ctx, to.Inspect); err != nil && ctx.Err() == nil {
+			to.Logger.Warn("old marks of handled events cannot be deleted; trying again in an hour", "schema", r.schema, "error", err)
 		}
 	}
 }

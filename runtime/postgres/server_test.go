@@ -37,6 +37,13 @@ var (
 
 // play is what a process of a test does: it relays to a file, and prints what is handled.
 func play(role string) int {
+	if rest, ok := strings.CutPrefix(role, "handle "); ok {
+		path, url, _ := strings.Cut(rest, " ")
+		if err := handleAll(path, url); err != nil {
+			return 7
+		}
+		select {}
+	}
 	path, url, ok := strings.Cut(role, " ")
 	if !ok {
 		return 2

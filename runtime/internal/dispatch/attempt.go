@@ -59,6 +59,7 @@ type Attempt struct {
 	taken    bool // what is staged, by TakeStaged
 	storing  bool // what was taken; its deadline does not end the attempt
 	stored   bool // what was taken: the attempt succeeds, however late
+	known    bool // stored before its batch began: the handler is not given its event
 	counted  bool // as handled
 	well     bool // it has succeeded, and is settled
 }
@@ -490,3 +491,6 @@ func (a *Attempt) shown(failure any) any {
 // HandlerName returns the name of the subscription whose handler this is: in a group the
 // name of the member.
 func (a *Attempt) HandlerName() string { return a.handler.Name }
+
+// HandlerAliases returns the names that it had before.
+func (a *Attempt) HandlerAliases() []string { return a.handler.Aliases }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -102,6 +103,67 @@ func (b *Batch) Hand(a *Attempt) {
 	defer b.whole.mu.Unlock()
 	if !b.whole.over {
 		b.handed = append(b.handed, a)
+	}
+}
+
+// Known takes items out of the batch that somebody else has stored as handled before. They succeed whatever becomes of
+// the others, whose indexes are those of what is left. It does nothing once the batch is decided.
+func (b *Batch) Known(known func(a *Attempt) bool) {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if b.whole.over {
+		return
+	}
+	b.handed = slices.DeleteFunc(b.handed, func(a *Attempt) bool {
+		if !known(a) {
+			return false
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.stored, a.known = true, true
+		return true
+	})
+}
+
+// TakeStaged is that of an attempt for those items that have not failed: it returns what was staged for them and, if none has
+// failed, for the batch. The caller calls HasStored for them.
+func (b *Batch) TakeStaged(failed map[int]error) (staged []engine.Record, err error) {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	if b.whole.over || b.whole.late(time.Now()) {
+		return nil, ErrOver
+	}
+	for i, a := range b.handed {
+		a.mu.Lock()
+		switch {
+		case failed[i] != nil:
+		case a.over: // its event has expired
+			err = ErrOver
+		case a.stash != nil:
+			staged = append(staged, a.stash.staged...)
+			a.stash.staged = nil
+		}
+		a.mu.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if whole := b.whole.staged(); len(failed) == 0 && b.expired == 0 {
+		staged = append(staged, whole...)
+	}
+	b.whole.stash, b.whole.taken, b.whole.storing = nil, true, true
+	return staged, nil
+}
+
+// HasStored says that what TakeStaged has returned is stored, and with it that these items are handled.
+func (b *Batch) HasStored(failed map[int]error) {
+	b.whole.mu.Lock()
+	defer b.whole.mu.Unlock()
+	b.whole.stored = true
+	for i, a := range b.handed {
+		a.mu.Lock()
+		a.stored = failed[i] == nil
+		a.mu.Unlock()
 	}
 }
 
@@ -278,6 +340,12 @@ func (b *Batch) expire(a *Attempt) {
 		b.expireItem(a)
 		return
 	}
+	b.whole.mu.Lock()
+	storing := b.whole.storing // who stores it knows what becomes of the batch
+	b.whole.mu.Unlock()
+	if storing {
+		return
+	}
 	decided := b.force(func(a *Attempt) failure {
 		if a.expires {
 			return a.timeout()
@@ -297,13 +365,13 @@ func (b *Batch) expire(a *Attempt) {
 func (b *Batch) expireItem(a *Attempt) {
 	f := a.timeout()
 	b.whole.mu.Lock()
-	if b.whole.over {
+	if b.whole.over || b.whole.storing {
 		b.whole.mu.Unlock()
 		return
 	}
 	owed := owesNothing
 	a.mu.Lock()
-	if !a.over {
+	if !a.over && !a.known {
 		a.over = true
 		a.fail(f)
 		b.expired++

@@ -25,10 +25,11 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 	for i, a := range b.begun {
 		unfit := b.unfit[a]
 		index := at
-		if unfit == nil {
+		if unfit == nil && !a.known {
 			at++
 		}
 		switch {
+		case a.known:
 		case unfit != nil:
 			failures[i] = a.classify(unfit, event.KindError, "")
 		case err == nil:
@@ -92,14 +93,14 @@ func (b *Batch) judge(failures []failure, now time.Time, forced bool) {
 		stash.staged = append(stash.staged, whole.staged()...)
 		last.mu.Unlock()
 	}
-	timedOut := !forced && s.base.Err() == nil && whole.late(now) && !whole.expires
+	timedOut := !forced && s.base.Err() == nil && whole.late(now) && !whole.expires && !whole.stored
 	b.judged = judgedPool.Get().(*judged)
 	for i, a := range b.begun {
 		a.mu.Lock()
 		if !a.over {
 			a.over, a.returned = true, true
 			switch {
-			case failures == nil:
+			case failures == nil, a.known:
 				a.judge(failure{}, now)
 			case failures[i].kind == spared:
 				a.withdraw()
@@ -156,7 +157,7 @@ func (a *Attempt) spare(now time.Time) {
 // allSucceed tells whether every event that was handed over is about to be done.
 func (b *Batch) allSucceed(failures []failure, now time.Time) bool {
 	for i, a := range b.begun {
-		if b.unfit[a] != nil {
+		if b.unfit[a] != nil || a.known {
 			continue
 		}
 		a.mu.Lock()

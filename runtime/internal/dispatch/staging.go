@@ -92,18 +92,23 @@ func (a *Attempt) Enter() error {
 // TakeStaged returns what the handler, which has succeeded, has staged. The caller stores it
 // before the attempt succeeds, with the attempt as context, and calls [Attempt.HasStored];
 // nothing more can be staged. The deadline does not end the attempt meanwhile, because what
-// is being stored would be published again. If the attempt is over it returns an error.
+// is being stored would be published again. If the attempt is over, suspended or ended by others, it returns an error.
 func (a *Attempt) TakeStaged() ([]engine.Record, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.over || a.late(time.Now()) {
+	switch {
+	case a.over || a.late(time.Now()):
 		return nil, ErrOver
+	case a.isSuspended():
+		return nil, ErrSuspended
+	case a.interrupted() != nil:
+		return nil, fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
 	}
 	staged := a.staged()
 	if a.stash != nil {
 		a.stash.staged = nil
 	}
-	a.taken, a.storing = true, len(staged) > 0
+	a.taken, a.storing = true, true
 	return staged, nil
 }
 

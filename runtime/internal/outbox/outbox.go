@@ -27,6 +27,8 @@ type Bus struct {
 	// be an event of this bus it makes a dead letter of [Subscription]. The records at the indexes that it
 	// returns are too large for that, and not stored. After an error some may be stored, and are known when they come again.
 	Take func(ctx context.Context, records []engine.Record) (left []int, err error)
+	// Inspect returns the log as operators see it. It is closed with the bus.
+	Inspect func(ctx context.Context) (engine.Inspection, error)
 }
 
 // Subscription is the bus's own subscription to events of an outbox that it cannot publish. Its dead letters
@@ -40,6 +42,22 @@ type Joining interface {
 	// Wait returns why an event of the transaction cannot be waited for.
 	Wait() error
 }
+
+// Host is what handlers need of their bus whose success is stored in the database of an outbox.
+type Host struct {
+	Home      any                           // as Joining has it; nil without a bus
+	Published func(records []engine.Record) // counts events that are stored, and tells observers
+}
+
+// Package runtime and package inspect set these when the program starts.
+var (
+	// HostOf returns what is behind a *runtime.Bus.
+	HostOf func(bus any) Host
+	// Elsewhere is the runtime.SubscribeOption of such handlers.
+	Elsewhere any
+	// InspectionOf returns the log of an *inspect.File.
+	InspectionOf func(file any) engine.Inspection
+)
 
 // WithRelay returns the runtime.Option for a bus with a relay, which is made anew for each bus. Package runtime sets it when
 // the program starts.
