@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/declare"
-	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -193,21 +192,19 @@ func (f *feed) merge() {
 // several members share. Of what members override, the most permissive holds.
 func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: queue.Priority(t.Priority()), Timeout: base.Timeout}
-	merged.ExpiresAfter, merged.MaxSnoozes = base.ExpiresAfter, base.MaxSnoozes
-	var expires, snoozes bool
-	merged.HoldUnknown = base.HoldUnknown
-	retries := make([][]retry.Option, len(members))
+	overrides, retries := make([]declare.Override, len(members)), make([][]retry.Option, len(members))
 	for i, m := range members {
-		own := m.overrides(base)
-		loosen(&merged.ExpiresAfter, own.ExpiresAfter, &expires)
-		loosen(&merged.MaxSnoozes, own.MaxSnoozes, &snoozes)
-		if own.HoldUnknown != nil {
-			merged.HoldUnknown = max(merged.HoldUnknown, *own.HoldUnknown)
-		}
+		overrides[i] = m.overrides(base)
 		if m.decodes() {
 			merged.Version = t.Version()
 		}
-		retries[i] = own.Retry
+		retries[i] = overrides[i].Retry
+	}
+	for i, row := range setting.Plain {
+		if row.InGroup != setting.Each {
+			n, _ := inSettings.Get(&base, i)
+			inDispatcher.Put(merged, i, inGroup(row.InGroup, n, overrides, i))
+		}
 	}
 	merged.Retry = base.Retry.MostPermissive(retries...)
 	for _, m := range members {
@@ -218,18 +215,6 @@ func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscr
 		}
 	}
 	return merged
-}
-
-// loosen replaces a limit, where 0 stands for none, by what a member overrides it
-// with: the first does, and after that the larger.
-func loosen[T int | time.Duration](limit *T, override *T, overridden *bool) {
-	if override == nil {
-		return
-	}
-	if !*overridden || *override == 0 || *limit > 0 && *override > *limit {
-		*limit = *override
-	}
-	*overridden = true
 }
 
 // settingsOf returns what applies to the deliveries of an event type.
@@ -309,9 +294,7 @@ func (f *feed) start() {
 	f.places, f.pending = config.Concurrency, 0
 	f.strict, f.switches = config.Strict, false
 	config.LimitKey = f.limitKey
-	if f.bus.limits != nil {
-		config.Limits = f.bus.limits
-	}
+	config.Limits = f.bus.limits.set
 	config.Shared = f.shares
 	config.Ephemeral = f.fleeting != nil
 	config.Reuse = !f.group && f.fleeting == nil && config.Limits == nil && members[0].passesOn()
@@ -457,19 +440,6 @@ func (f *feed) strictKey(d *engine.Delivery) (string, error) {
 }
 
 const strictKeyless = "key "
-
-// redriveRules returns which dead letters are redriven, of all subscriptions.
-func (b *innerBus) redriveRules() (rules []background.RedriveRule) {
-	b.mu.Lock()
-	feeds := b.feeds
-	b.mu.Unlock()
-	for _, f := range feeds {
-		for eventType, r := range f.redrives() {
-			rules = append(rules, background.RedriveRule{Subscription: f.name, Type: eventType, Reasons: r.Reasons, Every: r.Every, Max: r.Max})
-		}
-	}
-	return rules
-}
 
 // redrives returns which dead letters are redriven, by event type.
 func (f *feed) redrives() map[string]declare.Redrive {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
@@ -156,8 +157,12 @@ func (s *innerSubscription) settings() map[string]declare.Settings {
 	}
 	for eventType, merged := range *s.feed.settings.Load() {
 		if one, ok := settings[eventType]; ok {
-			one.Retry, one.ExpiresAfter, one.MaxSnoozes = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes
-			one.HoldUnknown = merged.HoldUnknown
+			one.Retry = merged.Retry
+			for i, row := range setting.Plain {
+				if n, has := inDispatcher.Get(merged, i); has && row.InGroup != setting.Each {
+					inSettings.Put(&one, i, n)
+				}
+			}
 			settings[eventType] = one
 		}
 	}
