@@ -1,9 +1,6 @@
 package setting
 
-import (
-	"reflect"
-	"time"
-)
+import "reflect"
 
 // Fields finds the plain settings in the structs of type S, by the names of their fields.
 type Fields[S any] struct{ at []int }
@@ -35,48 +32,39 @@ func (f Fields[S]) Get(s *S, i int) (n int64, set bool) { return Get(f.In(s, i))
 // Put puts a number into the field of Plain[i], if S has it.
 func (f Fields[S]) Put(s *S, i int, n int64) { Put(f.In(s, i), n) }
 
-// Get returns the number in what field points to.
+// Get returns the number in what field points to, or in what that points to.
 func Get(field any) (n int64, set bool) {
-	switch field := field.(type) {
-	case *time.Duration:
-		return int64(*field), true
-	case *int:
-		return int64(*field), true
-	case *bool:
-		if *field {
-			n = 1
-		}
-		return n, true
-	case **time.Duration:
-		if *field != nil {
-			return Get(*field)
-		}
-	case **int:
-		if *field != nil {
-			return Get(*field)
-		}
-	case **bool:
-		if *field != nil {
-			return Get(*field)
+	if field == nil {
+		return 0, false
+	}
+	v := reflect.ValueOf(field).Elem()
+	if v.Kind() == reflect.Pointer {
+		if v = v.Elem(); !v.IsValid() {
+			return 0, false
 		}
 	}
-	return 0, false
+	if v.Kind() != reflect.Bool {
+		return v.Int(), true
+	}
+	if v.Bool() {
+		n = 1
+	}
+	return n, true
 }
 
-// Put puts a number into what field points to.
+// Put puts a number into what field points to; nil for nothing.
 func Put(field any, n int64) {
-	switch field := field.(type) {
-	case *time.Duration:
-		*field = time.Duration(n)
-	case *int:
-		*field = int(n)
-	case *bool:
-		*field = n != 0
-	case **time.Duration:
-		*field = new(time.Duration(n))
-	case **int:
-		*field = new(int(n))
-	case **bool:
-		*field = new(n != 0)
+	if field == nil {
+		return
+	}
+	v := reflect.ValueOf(field).Elem()
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Bool {
+		v.SetBool(n != 0)
+	} else {
+		v.SetInt(n)
 	}
 }
