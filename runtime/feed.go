@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,19 +22,15 @@ import (
 // feed is a durable name with the subscriptions that share its deliveries:
 // one, or the members of a group in the order in which they were made.
 type feed struct {
-	bus       *innerBus
-	name      string
-	group     bool
-	declared  *declaredGroup // of a group whose members the catalogue declares; else nil
-	aliases   []string       // the names it had before
-	consumer  engine.Consumer
-	fleeting  *fleeting           // of an ephemeral subscription; nil for a durable name
-	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
-	places    int                 // handlers that run at once since the scheduler was made; guarded by the bus's mu
-	pending   int                 // places after the next start, if that was logged; guarded by the bus's mu
-	strict    bool                // it has a strict order since the scheduler was made; guarded by the bus's mu
-	switches  bool                // that the next start changes that was logged; guarded by the bus's mu
-	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
+	bus      *innerBus
+	name     string
+	group    bool
+	declared *declaredGroup // of a group whose members the catalogue declares; else nil
+	aliases  []string       // the names it had before
+	consumer engine.Consumer
+	fleeting *fleeting // of an ephemeral subscription; nil for a durable name
+	delivering
+	detached chan struct{} // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
 	members   atomic.Pointer[[]*innerSubscription]           // replaced, never changed
 	settings  atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
@@ -42,6 +39,16 @@ type feed struct {
 	all       []*dispatch.Handler                            // outside of groups: the one
 	paused    atomic.Bool
 	saturated atomic.Bool
+}
+
+// delivering is what a feed does since it was started, and what another start would change. The bus's mu guards it, and
+// is held when its methods are called.
+type delivering struct {
+	scheduler *dispatch.Scheduler // nil before the bus is started
+	places    int                 // handlers that run at once since the scheduler was made
+	pending   int                 // places after the next start, if that was logged
+	strict    bool                // it has a strict order since the scheduler was made
+	switches  bool                // that the next start changes that was logged
 }
 
 // joining is a feed with a subscription that is about to become its member.
@@ -332,22 +339,12 @@ func (s *innerSubscription) passesOn() bool {
 }
 
 // nextPlaces returns how many handlers run at once after the next start, if that is another
-// number than now, or 0. The caller holds the bus's mu.
-func (f *feed) nextPlaces() int {
-	if next := concurrencyOf(*f.members.Load()); f.scheduler != nil && next != f.places {
+// number than now, or 0.
+func (d *delivering) nextPlaces(members []*innerSubscription) int {
+	if next := concurrencyOf(members); d.scheduler != nil && next != d.places {
 		return next
 	}
 	return 0
-}
-
-// reportPlaces logs that a tuned concurrency has to wait for a restart, once for each number.
-// The caller holds the bus's mu.
-func (f *feed) reportPlaces() {
-	next := f.nextPlaces()
-	if next != 0 && next != f.pending {
-		f.bus.config.logger.Warn("a tuned concurrency needs a restart", "subscription_id", f.name, "concurrency", f.places, "tuned", next)
-	}
-	f.pending = next
 }
 
 // strictOf tells whether a feed with these members has a strict order: if a member has.
@@ -356,22 +353,25 @@ func strictOf(members []*innerSubscription) bool {
 }
 
 // nextStrict tells whether it has a strict order after the next start, and returns nil if that is
-// as now. The caller holds the bus's mu.
-func (f *feed) nextStrict() *bool {
-	if next := strictOf(*f.members.Load()); f.scheduler != nil && next != f.strict {
+// as now.
+func (d *delivering) nextStrict(members []*innerSubscription) *bool {
+	if next := strictOf(members); d.scheduler != nil && next != d.strict {
 		return &next
 	}
 	return nil
 }
 
-// reportStrict logs that a tuned strict order has to wait for a restart, once. The caller holds
-// the bus's mu.
-func (f *feed) reportStrict() {
-	next := f.nextStrict()
-	if next != nil && !f.switches {
-		f.bus.config.logger.Warn("a tuned strict order needs a restart", "subscription_id", f.name, "strict_order", f.strict, "tuned", *next)
+// report logs what was tuned and has to wait for a restart, once for each value.
+func (d *delivering) report(name string, members []*innerSubscription, logger *slog.Logger) {
+	places := d.nextPlaces(members)
+	if places != 0 && places != d.pending {
+		logger.Warn("a tuned concurrency needs a restart", "subscription_id", name, "concurrency", d.places, "tuned", places)
 	}
-	f.switches = next != nil
+	strict := d.nextStrict(members)
+	if strict != nil && !d.switches {
+		logger.Warn("a tuned strict order needs a restart", "subscription_id", name, "strict_order", d.strict, "tuned", *strict)
+	}
+	d.pending, d.switches = places, strict != nil
 }
 
 // running returns what makes the deliveries, or nil if they have not begun.

@@ -22,7 +22,8 @@ const (
 
 // roster is who is subscribed to a bus, and where the bus stands, which decides who can be. Its mu guards all of it, and
 // those fields of a [feed] that say so. Nothing waits, and nothing calls the log or code of the program, with mu held. What
-// is taken before mu is [life].changing; what is taken while it is held is the lock of a scheduler.
+// is taken before mu is [life].changing; what is taken while it is held is the lock of a scheduler. Methods that do not
+// take mu are called with it held.
 type roster struct {
 	mu            sync.Mutex
 	state         busState
@@ -81,14 +82,14 @@ func (r *roster) mayRemove(name string) (*feed, error) {
 	return f, nil
 }
 
-// setFeeds replaces the feeds. The caller holds mu.
+// setFeeds replaces the feeds.
 func (r *roster) setFeeds(feeds []*feed) {
 	r.feeds = feeds
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// feedNamed returns the feed of a durable name, or nil. The caller holds mu.
+// feedNamed returns the feed of a durable name, or nil.
 func (r *roster) feedNamed(name string) *feed {
 	for _, f := range r.feeds {
 		if f.name == name {
@@ -120,7 +121,7 @@ func (r *roster) reporter(crash *engine.Crash) *innerSubscription {
 }
 
 // ephemeralFeeds returns the feeds of ephemeral subscriptions, in the order in which they
-// were made. The caller holds the bus's mu.
+// were made.
 func (r *roster) ephemeralFeeds() []*feed {
 	feeds := make([]*feed, 0, len(r.ephemeral))
 	for f := range r.ephemeral {

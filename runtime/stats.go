@@ -119,7 +119,7 @@ func (s *innerSubscription) stats(now time.Time) SubscriptionStats {
 	}
 	return SubscriptionStats{
 		OpenBreakers: keys, MoreBreakers: more,
-		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(),
+		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(*s.feed.members.Load()), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(*s.feed.members.Load()),
 		Saturated: s.feed.saturated.Load(),
 		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Limited: limited, Stalls: stalls, Batches: s.batchStats(),

@@ -287,8 +287,7 @@ func (b *innerBus) tune(t Tuning) error {
 	}
 	for _, f := range b.feeds {
 		f.merge()
-		f.reportPlaces()
-		f.reportStrict()
+		f.report(f.name, *f.members.Load(), b.config.logger)
 	}
 	b.limits.tune(limits, append(b.ephemeralFeeds(), b.feeds...))
 	b.reportClasses()
