@@ -623,7 +623,7 @@ var brokenRules = []brokenRule{
 	{"TestEveryCallKeepsToItsContextWhateverBlocks", "runtime/subscribe.go",
 		"b.log.LetGo(late, f.consumer)", "b.log.LetGo(context.WithoutCancel(late), f.consumer)"},
 	{"TestSubscribeIsBoundedAndHoldsUpNoOtherCallWhileAnotherProcessHoldsTheLock", "runtime/changing.go",
-		"case <-l.stopRequested:\n\t\t\tcancel()", "case <-b.stopRequested:"},
+		"case <-l.stopRequested:\n\t\t\tcancel()", "case <-l.stopRequested:"},
 	{"TestWhatHandlersHaveDoneIsWrittenWhenTheLockIsFreeBeforeTheShutdownHasToEnd", "runtime/internal/sqlite/log.go",
 		"lasting := ctx != nil", "lasting := ctx == nil"},
 	{"TestWhoSubscribesAgainFindsWhatWasUnsubscribedUnderTheLockSettled", "runtime/internal/sqlite/consumers.go",
