@@ -9,18 +9,15 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 	"weak"
 
-	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
-	"github.com/busgen/busgen/runtime/internal/limit"
 	"github.com/busgen/busgen/runtime/observe"
 )
 
@@ -41,65 +38,43 @@ type Bus struct{ inner any } // an *innerBus
 // subscriptions behind it; the [exchanges] of questions; the [timetable] of schedules; [counters] and [observers]. Start
 // and Shutdown go by state: from opened to starting, running and stopping.
 type innerBus struct {
-	log          engine.Log
-	past         *history // the log as an operator sees it
-	storesKeys   bool     // the log keeps partition keys, so publishers compute them
-	catalogue    *Catalogue
-	config       config
-	limitsByName map[string]declare.Limit
-	limits       *limit.Set // nil for none
-	counters     *counters
-	refusals     refusals
-	observers    observers
-	causes       causes
-	exchanges    exchanges
-	health       *healthWatch
-	showing      *background.Activity // to other processes
-	admission    admission
-	maintenance  sync.WaitGroup // goroutines of the bus that end with it
-	pausing      pausing
-	timetable    *timetable
-	inbox        *inbox
-	database     database
-	alone        dispatch.Alone
-	crashLoop    dispatch.CrashLoop
-	began        atomic.Pointer[time.Time] // to dispatch; nil before that
-	waits        dispatch.Waits
-	interrupts   atomic.Bool // attempts can be interrupted
-	abandoning   abandoning
+	log        engine.Log
+	past       *history // the log as an operator sees it
+	storesKeys bool     // the log keeps partition keys, so publishers compute them
+	catalogue  *Catalogue
+	config     config
+	limits     limits
+	counters   *counters
+	refusals   refusals
+	observers  observers
+	causes     causes
+	exchanges  exchanges
+	health     *healthWatch
+	showing    *background.Activity // to other processes
+	admission  admission
+	pausing    pausing
+	timetable  *timetable
+	inbox      *inbox
+	database   database
+	alone      dispatch.Alone
+	crashLoop  dispatch.CrashLoop
+	began      atomic.Pointer[time.Time] // to dispatch; nil before that
+	waits      dispatch.Waits
+	interrupts atomic.Bool // attempts can be interrupted
+	abandoning abandoning
 
-	// changing holds a token while subscriptions are made, removed or started, which the log is asked for. Whoever
-	// takes mu, too, takes it later, and does not hold it during a call of the log.
-	changing chan struct{}
+	life
+	roster // its mu guards what follows, too
 
-	mu            sync.Mutex
-	subscriptions []*innerSubscription
-	feeds         []*feed // of durable names; replaced, never changed
-	ephemeral     map[*feed]struct{}
-	fleetings     uint64        // ephemeral subscriptions ever made
-	changed       chan struct{} // closed when feeds is replaced
-	tuning        Tuning
-	tuned         int             // how often it has changed
-	missing       map[string]bool // classes of errors that were reported
-	awaited       map[string]bool // subscriptions without a handler that were reported to those who wait
-	recovery      observe.Recovery
-	state         busState
-	observing     bool          // observers are told of changes
-	renewing      bool          // the log was restored; nothing is started until the feeds are those of the log as it is
-	halt          func()        // ends what only the bus that dispatches does; nil before it does
-	stopRequested chan struct{} // closed when Shutdown begins
-	stopped       chan struct{} // closed when Shutdown is through
-	dropped       goruntime.Cleanup
+	tuning    Tuning
+	tuned     int             // how often it has changed
+	missing   map[string]bool // classes of errors that were reported
+	awaited   map[string]bool // subscriptions without a handler that were reported to those who wait
+	recovery  observe.Recovery
+	observing bool   // observers are told of changes
+	halt      func() // ends what only the bus that dispatches does; nil before it does
+	dropped   goruntime.Cleanup
 }
-
-type busState int
-
-const (
-	opened busState = iota
-	starting
-	running
-	stopping
-)
 
 // ErrStarted is returned by a second [Bus.Start].
 var ErrStarted = errors.New("the bus was started before")
@@ -122,13 +97,11 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 			payloadLimit: defaultPayloadLimit, dedupeWindow: defaultDedupeWindow, retention: defaultRetention, slowEventAfter: defaultSlowEventAfter, hopLimit: defaultHopLimit, txLimit: defaultTxLimit,
 			health: observe.DefaultHealth(), engine: defaultEngine{},
 		},
-		counters:      newCounters(catalogue),
-		past:          &history{},
-		inbox:         newInbox(),
-		changing:      make(chan struct{}, 1),
-		changed:       make(chan struct{}),
-		stopRequested: make(chan struct{}),
-		stopped:       make(chan struct{}),
+		counters: newCounters(catalogue),
+		past:     &history{},
+		inbox:    newInbox(),
+		life:     newLife(),
+		roster:   roster{changed: make(chan struct{})},
 	}
 	for i, opt := range opts {
 		err := nilOption(i)
@@ -139,8 +112,8 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 			return nil, fmt.Errorf("open %s: %w", target, err)
 		}
 	}
-	b.limitsByName = catalogue.limitsWith(b.config.limits)
-	if err := catalogue.checkLimits(b.limitsByName); err != nil {
+	b.limits.declared = catalogue.limitsWith(b.config.limits)
+	if err := catalogue.checkLimits(b.limits.declared); err != nil {
 		return nil, fmt.Errorf("open %s: %w", target, err)
 	}
 	var err error
@@ -175,7 +148,7 @@ func Open(ctx context.Context, target string, catalogue *Catalogue, opts ...Opti
 		b.config.payloadLimit, b.config.metadataLimit = min(b.config.payloadLimit, traits.MaxPayload), min(b.config.metadataLimit, traits.MaxMetadata)
 	}
 	b.mu.Lock()
-	b.limits = b.newLimits(log)
+	b.limits.open(log, &b.config)
 	b.log, b.storesKeys = log, traits.StoresKeys // the log may have called Changed already
 	b.mu.Unlock()
 	if err := declareAll(ctx, log, catalogue); err != nil {

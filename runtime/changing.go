@@ -4,40 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
+// life is the end of a bus, and what waits for it.
+type life struct {
+	changing      chan struct{}  // holds a token while subscriptions are made, removed or started, which the log is asked for
+	stopRequested chan struct{}  // closed when Shutdown begins
+	stopped       chan struct{}  // closed when Shutdown is through
+	maintenance   sync.WaitGroup // goroutines of the bus that end with it
+}
+
+func newLife() life {
+	return life{changing: make(chan struct{}, 1), stopRequested: make(chan struct{}), stopped: make(chan struct{})}
+}
+
 // change waits until no subscription is being made, removed or started, and keeps others from beginning until end is
 // called.
-func (b *innerBus) change(ctx context.Context) (end func(), err error) {
+func (l *life) change(ctx context.Context) (end func(), err error) {
 	select {
-	case b.changing <- struct{}{}:
-		return func() { <-b.changing }, nil
+	case l.changing <- struct{}{}:
+		return func() { <-l.changing }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-b.stopRequested:
+	case <-l.stopRequested:
 		return nil, ErrShutdown
 	}
 }
 
-// subscribeTime is how long Subscribe, which has no context, waits for the log.
-const subscribeTime = 10 * time.Second
-
 // subscribing returns the context of a Subscribe. It ends when a shutdown begins, too.
-func (b *innerBus) subscribing() (ctx context.Context, end func()) {
+func (l *life) subscribing() (ctx context.Context, end func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), subscribeTime)
 	go func() {
 		select {
-		case <-b.stopRequested:
+		case <-l.stopRequested:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
 }
+
+// untilShutdown returns a context that ends when Shutdown begins.
+func (l *life) untilShutdown() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	l.maintenance.Go(func() { <-l.stopRequested; end() })
+	return ctx
+}
+
+// subscribeTime is how long Subscribe, which has no context, waits for the log.
+const subscribeTime = 10 * time.Second
 
 // notSubscribed returns the error of a Subscribe whose context is ctx.
 func (b *innerBus) notSubscribed(ctx context.Context, err error) error {

@@ -1,9 +1,7 @@
 package runtime
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -126,17 +124,6 @@ func (f *feed) follow(consumer *ephemeral.Consumer) {
 		f.fleeting.consumer.Close()
 	}
 	f.fleeting.consumer, f.consumer = consumer, consumer
-}
-
-// ephemeralFeeds returns the feeds of ephemeral subscriptions, in the order in which they
-// were made. The caller holds the bus's mu.
-func (b *innerBus) ephemeralFeeds() []*feed {
-	feeds := make([]*feed, 0, len(b.ephemeral))
-	for f := range b.ephemeral {
-		feeds = append(feeds, f)
-	}
-	slices.SortFunc(feeds, func(a, b *feed) int { return cmp.Compare(a.fleeting.number, b.fleeting.number) })
-	return feeds
 }
 
 // storing returns a handler that stores what the handler has published with its context.

@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/declare"
-	"github.com/busgen/busgen/runtime/internal/background"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -22,19 +22,15 @@ import (
 // feed is a durable name with the subscriptions that share its deliveries:
 // one, or the members of a group in the order in which they were made.
 type feed struct {
-	bus       *innerBus
-	name      string
-	group     bool
-	declared  *declaredGroup // of a group whose members the catalogue declares; else nil
-	aliases   []string       // the names it had before
-	consumer  engine.Consumer
-	fleeting  *fleeting           // of an ephemeral subscription; nil for a durable name
-	scheduler *dispatch.Scheduler // nil before the bus is started; guarded by the bus's mu
-	places    int                 // handlers that run at once since the scheduler was made; guarded by the bus's mu
-	pending   int                 // places after the next start, if that was logged; guarded by the bus's mu
-	strict    bool                // it has a strict order since the scheduler was made; guarded by the bus's mu
-	switches  bool                // that the next start changes that was logged; guarded by the bus's mu
-	detached  chan struct{}       // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
+	bus      *innerBus
+	name     string
+	group    bool
+	declared *declaredGroup // of a group whose members the catalogue declares; else nil
+	aliases  []string       // the names it had before
+	consumer engine.Consumer
+	fleeting *fleeting // of an ephemeral subscription; nil for a durable name
+	delivering
+	detached chan struct{} // closed when Unsubscribe is through; nil before it begins; guarded by the bus's mu
 
 	members   atomic.Pointer[[]*innerSubscription]           // replaced, never changed
 	settings  atomic.Pointer[map[string]*dispatch.Settings]  // of a group: merged, by event type of the catalogue
@@ -43,6 +39,16 @@ type feed struct {
 	all       []*dispatch.Handler                            // outside of groups: the one
 	paused    atomic.Bool
 	saturated atomic.Bool
+}
+
+// delivering is what a feed does since it was started, and what another start would change. The bus's mu guards it, and
+// is held when its methods are called.
+type delivering struct {
+	scheduler *dispatch.Scheduler // nil before the bus is started
+	places    int                 // handlers that run at once since the scheduler was made
+	pending   int                 // places after the next start, if that was logged
+	strict    bool                // it has a strict order since the scheduler was made
+	switches  bool                // that the next start changes that was logged
 }
 
 // joining is a feed with a subscription that is about to become its member.
@@ -193,21 +199,19 @@ func (f *feed) merge() {
 // several members share. Of what members override, the most permissive holds.
 func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscription) *dispatch.Settings {
 	merged := &dispatch.Settings{Priority: queue.Priority(t.Priority()), Timeout: base.Timeout}
-	merged.ExpiresAfter, merged.MaxSnoozes = base.ExpiresAfter, base.MaxSnoozes
-	var expires, snoozes bool
-	merged.HoldUnknown = base.HoldUnknown
-	retries := make([][]retry.Option, len(members))
+	overrides, retries := make([]declare.Override, len(members)), make([][]retry.Option, len(members))
 	for i, m := range members {
-		own := m.overrides(base)
-		loosen(&merged.ExpiresAfter, own.ExpiresAfter, &expires)
-		loosen(&merged.MaxSnoozes, own.MaxSnoozes, &snoozes)
-		if own.HoldUnknown != nil {
-			merged.HoldUnknown = max(merged.HoldUnknown, *own.HoldUnknown)
-		}
+		overrides[i] = m.overrides(base)
 		if m.decodes() {
 			merged.Version = t.Version()
 		}
-		retries[i] = own.Retry
+		retries[i] = overrides[i].Retry
+	}
+	for i, row := range setting.Plain {
+		if row.InGroup != setting.Each {
+			n, _ := inSettings.Get(&base, i)
+			inDispatcher.Put(merged, i, inGroup(row.InGroup, n, overrides, i))
+		}
 	}
 	merged.Retry = base.Retry.MostPermissive(retries...)
 	for _, m := range members {
@@ -218,18 +222,6 @@ func mergeSettings(t AnyEventType, base declare.Settings, members []*innerSubscr
 		}
 	}
 	return merged
-}
-
-// loosen replaces a limit, where 0 stands for none, by what a member overrides it
-// with: the first does, and after that the larger.
-func loosen[T int | time.Duration](limit *T, override *T, overridden *bool) {
-	if override == nil {
-		return
-	}
-	if !*overridden || *override == 0 || *limit > 0 && *override > *limit {
-		*limit = *override
-	}
-	*overridden = true
 }
 
 // settingsOf returns what applies to the deliveries of an event type.
@@ -309,9 +301,7 @@ func (f *feed) start() {
 	f.places, f.pending = config.Concurrency, 0
 	f.strict, f.switches = config.Strict, false
 	config.LimitKey = f.limitKey
-	if f.bus.limits != nil {
-		config.Limits = f.bus.limits
-	}
+	config.Limits = f.bus.limits.set
 	config.Shared = f.shares
 	config.Ephemeral = f.fleeting != nil
 	config.Reuse = !f.group && f.fleeting == nil && config.Limits == nil && members[0].passesOn()
@@ -349,22 +339,12 @@ func (s *innerSubscription) passesOn() bool {
 }
 
 // nextPlaces returns how many handlers run at once after the next start, if that is another
-// number than now, or 0. The caller holds the bus's mu.
-func (f *feed) nextPlaces() int {
-	if next := concurrencyOf(*f.members.Load()); f.scheduler != nil && next != f.places {
+// number than now, or 0.
+func (d *delivering) nextPlaces(members []*innerSubscription) int {
+	if next := concurrencyOf(members); d.scheduler != nil && next != d.places {
 		return next
 	}
 	return 0
-}
-
-// reportPlaces logs that a tuned concurrency has to wait for a restart, once for each number.
-// The caller holds the bus's mu.
-func (f *feed) reportPlaces() {
-	next := f.nextPlaces()
-	if next != 0 && next != f.pending {
-		f.bus.config.logger.Warn("a tuned concurrency needs a restart", "subscription_id", f.name, "concurrency", f.places, "tuned", next)
-	}
-	f.pending = next
 }
 
 // strictOf tells whether a feed with these members has a strict order: if a member has.
@@ -373,22 +353,25 @@ func strictOf(members []*innerSubscription) bool {
 }
 
 // nextStrict tells whether it has a strict order after the next start, and returns nil if that is
-// as now. The caller holds the bus's mu.
-func (f *feed) nextStrict() *bool {
-	if next := strictOf(*f.members.Load()); f.scheduler != nil && next != f.strict {
+// as now.
+func (d *delivering) nextStrict(members []*innerSubscription) *bool {
+	if next := strictOf(members); d.scheduler != nil && next != d.strict {
 		return &next
 	}
 	return nil
 }
 
-// reportStrict logs that a tuned strict order has to wait for a restart, once. The caller holds
-// the bus's mu.
-func (f *feed) reportStrict() {
-	next := f.nextStrict()
-	if next != nil && !f.switches {
-		f.bus.config.logger.Warn("a tuned strict order needs a restart", "subscription_id", f.name, "strict_order", f.strict, "tuned", *next)
+// report logs what was tuned and has to wait for a restart, once for each value.
+func (d *delivering) report(name string, members []*innerSubscription, logger *slog.Logger) {
+	places := d.nextPlaces(members)
+	if places != 0 && places != d.pending {
+		logger.Warn("a tuned concurrency needs a restart", "subscription_id", name, "concurrency", d.places, "tuned", places)
 	}
-	f.switches = next != nil
+	strict := d.nextStrict(members)
+	if strict != nil && !d.switches {
+		logger.Warn("a tuned strict order needs a restart", "subscription_id", name, "strict_order", d.strict, "tuned", *strict)
+	}
+	d.pending, d.switches = places, strict != nil
 }
 
 // running returns what makes the deliveries, or nil if they have not begun.
@@ -457,19 +440,6 @@ func (f *feed) strictKey(d *engine.Delivery) (string, error) {
 }
 
 const strictKeyless = "key "
-
-// redriveRules returns which dead letters are redriven, of all subscriptions.
-func (b *innerBus) redriveRules() (rules []background.RedriveRule) {
-	b.mu.Lock()
-	feeds := b.feeds
-	b.mu.Unlock()
-	for _, f := range feeds {
-		for eventType, r := range f.redrives() {
-			rules = append(rules, background.RedriveRule{Subscription: f.name, Type: eventType, Reasons: r.Reasons, Every: r.Every, Max: r.Max})
-		}
-	}
-	return rules
-}
 
 // redrives returns which dead letters are redriven, by event type.
 func (f *feed) redrives() map[string]declare.Redrive {

@@ -7,9 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/declare"
+	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -187,16 +188,36 @@ func (s *innerSubscription) overrides(base declare.Settings) declare.Override {
 	}
 	own := s.bus.tuning.ofDeclared(d, base)
 	all.Retry = append(retryOverrides(base.Retry, own.Retry), all.Retry...)
-	overridden(&all.ExpiresAfter, base.ExpiresAfter, own.ExpiresAfter)
-	overridden(&all.HoldUnknown, base.HoldUnknown, own.HoldUnknown)
-	overridden(&all.MaxSnoozes, base.MaxSnoozes, own.MaxSnoozes)
+	for i, row := range setting.Plain {
+		_, set := inOverride.Get(&all, i)
+		of, _ := inSettings.Get(&base, i)
+		if n, _ := inSettings.Get(&own, i); row.InGroup != setting.Each && !set && n != of {
+			inOverride.Put(&all, i, n)
+		}
+	}
 	return all
 }
 
-func overridden[T int | time.Duration](option **T, base, own T) {
-	if *option == nil && own != base {
-		*option = &own
+var (
+	inSettings   = setting.FieldsOf[declare.Settings]()
+	inOverride   = setting.FieldsOf[declare.Override]()
+	inDispatcher = setting.FieldsOf[dispatch.Settings]()
+)
+
+// inGroup merges a plain setting over the members of a group: of the event type, and what each member overrides.
+func inGroup(how setting.Sharing, n int64, overrides []declare.Override, i int) int64 {
+	overridden := false
+	for _, o := range overrides {
+		own, set := inOverride.Get(&o, i)
+		switch {
+		case !set:
+		case how == setting.Longest:
+			n = max(n, own)
+		case !overridden || own == 0 || n > 0 && own > n: // 0 is no limit
+			n, overridden = own, true
+		}
 	}
+	return n
 }
 
 // retryOverrides returns the options that make own of base.

@@ -215,18 +215,6 @@ func (h *healthWatch) checkNewer(now time.Time) observe.HealthCheck {
 	return c
 }
 
-// holds returns how often the bus has held an event for its version.
-func (b *innerBus) holds() (n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, f := range b.feeds {
-		if f.scheduler != nil {
-			n += f.scheduler.Holds()
-		}
-	}
-	return n
-}
-
 // measure says where each threshold stands.
 func (h *healthWatch) measure(now reading) []observe.HealthCheck {
 	p, before := h.policy, h.readings[0].types

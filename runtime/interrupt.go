@@ -18,25 +18,6 @@ import (
 // Attempts keep what it needs only while Bus.interrupts is true, which costs each of them
 // a little memory. Whoever will interrupt sets it before the first attempt that may lose.
 
-// interruptAttempts ends the contexts of the handlers of this bus that run for the event at
-// seq, with a cause: of one subscription (a group by its own name) or, for an empty name,
-// of all. If they fail after that, their deliveries are discarded, with the text of the
-// cause as the reason. It does not wait for handlers; call it without locks that they need.
-func (b *innerBus) interruptAttempts(seq int64, subscription string, cause error) (interrupted []*dispatch.Attempt) {
-	var schedulers []*dispatch.Scheduler
-	b.mu.Lock()
-	for _, f := range b.feeds {
-		if f.scheduler != nil && (subscription == "" || f.name == subscription) {
-			schedulers = append(schedulers, f.scheduler)
-		}
-	}
-	b.mu.Unlock()
-	for _, s := range schedulers {
-		interrupted = append(interrupted, s.Interrupt(seq, cause)...)
-	}
-	return interrupted
-}
-
 // abandoning is what goes on for [Bus.abandon]. A shutdown waits for it.
 type abandoning struct {
 	mu      sync.Mutex

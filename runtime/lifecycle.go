@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -112,13 +111,6 @@ func (b *innerBus) dispatch() error {
 	return nil
 }
 
-// untilShutdown returns a context that ends when Shutdown begins.
-func (b *innerBus) untilShutdown() context.Context {
-	ctx, end := context.WithCancel(context.Background())
-	b.maintenance.Go(func() { <-b.stopRequested; end() })
-	return ctx
-}
-
 // runObservers begins to tell observers of changes. The caller holds mu.
 func (b *innerBus) runObservers() {
 	if !b.observing {
@@ -158,20 +150,6 @@ func (b *innerBus) takeOver(ctx context.Context) (engine.Recovery, error) {
 			return found, err
 		}
 	}
-}
-
-// changeState goes from one state to another, or says why it cannot.
-func (b *innerBus) changeState(from, to busState) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch b.state {
-	case from:
-		b.state = to
-		return nil
-	case stopping:
-		return ErrShutdown
-	}
-	return ErrStarted
 }
 
 // WaitIdle waits until every delivery to the subscriptions of this bus is
@@ -231,25 +209,6 @@ func (b *innerBus) waitSettled(ctx context.Context, consumers []engine.Consumer,
 		}
 	}()
 	return b.log.WaitSettled(ctx, consumers)
-}
-
-// onWorker reports whether the caller is on a goroutine that runs handlers of c, or with
-// nil of any subscription of this bus.
-func (b *innerBus) onWorker(f *feed) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	on := func(one *feed) bool {
-		return (f == nil || one == f) && one.scheduler != nil && one.scheduler.OnWorker()
-	}
-	if f != nil {
-		return on(f)
-	}
-	for one := range b.ephemeral {
-		if on(one) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(b.feeds, on)
 }
 
 // Shutdown refuses new events, waits for the handlers that are running, writes
@@ -343,18 +302,8 @@ func (b *innerBus) end(ctx context.Context, feeds []*feed, dispatched bool) erro
 			f.fleeting.consumer.Close()
 		}
 	}
-	b.closeLimits()
+	b.limits.close(b.log, b.config.logger)
 	return errors.Join(errors.Join(errs...), err, closeWithin(ctx, b.log))
-}
-
-// accepts returns ErrShutdown once Shutdown was called.
-func (b *innerBus) accepts() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.state == stopping {
-		return ErrShutdown
-	}
-	return nil
 }
 
 // shutdownGrace is how long a cancelled handler has to return.
@@ -374,11 +323,4 @@ func (b *innerBus) compact(ctx context.Context) (freed int64, err error) {
 	defer b.keep()
 	freed, err = b.log.Compact(ctx)
 	return freed, public(err)
-}
-
-// setFeeds replaces the feeds. The caller holds mu.
-func (b *innerBus) setFeeds(feeds []*feed) {
-	b.feeds = feeds
-	close(b.changed)
-	b.changed = make(chan struct{})
 }

@@ -112,7 +112,7 @@ func pathProblem(t AnyEventType, path string) string {
 
 // limitsProblem says why deliveries of an event type cannot have these settings, or "".
 func (s *innerSubscription) limitsProblem(t AnyEventType, uses []declare.LimitUse) string {
-	if err := checkUses(t, uses, s.bus.limitsByName); err != nil {
+	if err := checkUses(t, uses, s.bus.limits.declared); err != nil {
 		return err.Error()
 	}
 	for _, use := range uses {

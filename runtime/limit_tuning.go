@@ -8,9 +8,9 @@ import (
 
 // tunedLimits returns the limits of the catalogue with the numbers of a [Tuning]. It leaves
 // out those that [WithLimit] replaces.
-func (b *innerBus) tunedLimits(tuned map[string]declare.Limit) (all []declare.Limit, err error) {
+func (c *Catalogue) tunedLimits(tuned, replaced map[string]declare.Limit) (all []declare.Limit, err error) {
 	known := map[string]declare.Limit{}
-	for _, l := range b.catalogue.limits {
+	for _, l := range c.limits {
 		known[l.Name] = l
 	}
 	for name, l := range tuned {
@@ -27,7 +27,7 @@ func (b *innerBus) tunedLimits(tuned map[string]declare.Limit) (all []declare.Li
 		known[name] = l
 	}
 	for _, l := range known {
-		if _, replaced := b.config.limits[l.Name]; !replaced {
+		if _, other := replaced[l.Name]; !other {
 			all = append(all, l)
 		}
 	}
@@ -47,22 +47,15 @@ func tuneProblem(l, other declare.Limit) string {
 	return ""
 }
 
-// tuneLimits makes new numbers apply, and tells deliveries that wait that they may need other
-// limits than before. The caller holds mu.
-func (b *innerBus) tuneLimits(all []declare.Limit) {
-	if b.limits == nil {
+// tune makes new numbers apply, and tells deliveries of feeds that wait that they may need other limits than before.
+func (l *limits) tune(all []declare.Limit, feeds []*feed) {
+	if l.set == nil {
 		return
 	}
-	b.limits.Tune(all...)
-	retune := func(f *feed) {
+	l.set.Tune(all...)
+	for _, f := range feeds {
 		if f.scheduler != nil {
 			f.scheduler.Retune()
 		}
-	}
-	for _, f := range b.feeds {
-		retune(f)
-	}
-	for f := range b.ephemeral {
-		retune(f)
 	}
 }

@@ -3,10 +3,12 @@ package runtime
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
@@ -25,15 +27,14 @@ type innerLimiter struct {
 
 // Limiter returns the limit of a name. The error is an *[UnknownLimitError] if neither the
 // catalogue nor [WithLimit] has it. It works as soon as the bus is open.
-func (b *Bus) Limiter(name string) (*Limiter, error) { return busOf(b).limiter(name) }
-
-func (b *innerBus) limiter(name string) (*Limiter, error) {
-	if b.limits != nil {
-		if l := b.limits.Limit(name); l != nil {
-			return &Limiter{&innerLimiter{bus: b, limit: l}}, nil
+func (b *Bus) Limiter(name string) (*Limiter, error) {
+	inner := busOf(b)
+	if inner.limits.set != nil {
+		if l := inner.limits.set.Limit(name); l != nil {
+			return &Limiter{&innerLimiter{bus: inner, limit: l}}, nil
 		}
 	}
-	return nil, unknownLimit(name, b.limitsByName)
+	return nil, unknownLimit(name, inner.limits.declared)
 }
 
 // Do calls f when the limit has room, and returns what f does. The room is free again when f
@@ -97,9 +98,9 @@ func (l *innerLimiter) call(ctx context.Context, use limit.Use) (*limit.Call, er
 		return call.Regain(ctx)
 	}
 	if grant == nil {
-		grant = l.bus.limits.NewGrant()
+		grant = l.bus.limits.set.NewGrant()
 	}
-	return l.bus.limits.Acquire(ctx, use, grant)
+	return l.bus.limits.set.Acquire(ctx, use, grant)
 }
 
 // heldLimit is a limit that a context holds, until the call has ended.
@@ -112,29 +113,35 @@ type heldLimit struct {
 
 type heldKey struct{}
 
-// newLimits returns the limits of the bus; nil for none.
-func (b *innerBus) newLimits(log engine.Log) *limit.Set {
-	if len(b.limitsByName) == 0 {
-		return nil
-	}
-	now := time.Now
-	if b.config.wall != nil {
-		now = b.config.wall
-	}
-	return limit.New(limit.Config{Wall: now, Lease: log.LeaseLimits, Logger: b.config.logger}, slices.Collect(maps.Values(b.limitsByName))...)
+// limits are those of a bus. They do not change once it is open, but for the numbers in the set.
+type limits struct {
+	declared map[string]declare.Limit // by the catalogue and [WithLimit], by name
+	set      *limit.Set               // nil for none
 }
 
-// closeLimits gives back what is not used of rates, and ends the waits of [Limiter.Do].
-func (b *innerBus) closeLimits() {
-	if b.limits == nil {
+// open makes the set.
+func (l *limits) open(log engine.Log, c *config) {
+	if len(l.declared) == 0 {
 		return
 	}
-	unused := b.limits.Close(ErrShutdown)
+	now := time.Now
+	if c.wall != nil {
+		now = c.wall
+	}
+	l.set = limit.New(limit.Config{Wall: now, Lease: log.LeaseLimits, Logger: c.logger}, slices.Collect(maps.Values(l.declared))...)
+}
+
+// close gives back what is not used of rates, and ends the waits of [Limiter.Do].
+func (l *limits) close(log engine.Log, logger *slog.Logger) {
+	if l.set == nil {
+		return
+	}
+	unused := l.set.Close(ErrShutdown)
 	if len(unused) == 0 {
 		return
 	}
-	if err := b.log.ReturnLimits(context.Background(), unused); err != nil {
-		b.config.logger.Warn("what is left of rate limits could not be given back; it is lost", "error", err)
+	if err := log.ReturnLimits(context.Background(), unused); err != nil {
+		logger.Warn("what is left of rate limits could not be given back; it is lost", "error", err)
 	}
 }
 

@@ -85,13 +85,6 @@ func (b *innerBus) resume() {
 	}
 }
 
-// dispatches tells whether the bus was started, and not shut down.
-func (b *innerBus) dispatches() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.state == running
-}
-
 func (b *innerBus) subscribeAnew() error {
 	ctx, cancel := context.WithCancel(b.untilShutdown())
 	defer cancel()
@@ -227,20 +220,6 @@ func (b *innerBus) crashCounted(crash *engine.Crash) {
 		due = time.Time{}
 	}
 	(*counter)(s).crashed(crash, settings.Retry.MaxAttempts+crash.Uncounted, due)
-}
-
-// reporter returns the subscription that counts a crash; nil if this program does
-// not have it. In a group it is unknown which member it was: the first one for the
-// type counts it.
-func (b *innerBus) reporter(crash *engine.Crash) *innerSubscription {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.subscriptions {
-		if s.feed.name == crash.Subscription && s.covers(crash.Type) {
-			return s
-		}
-	}
-	return nil
 }
 
 // crashed counts an attempt that ended with the last process, and tells the

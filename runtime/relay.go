@@ -49,13 +49,6 @@ func (b *innerBus) subscribeRelay() error {
 	return err
 }
 
-// feedOf returns the feed of a name, or nil.
-func (b *innerBus) feedOf(name string) *feed {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.feedNamed(name)
-}
-
 // home returns what knows the outbox of the bus, if it has one.
 func (b *innerBus) home() any {
 	if b.config.relay != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/busgen/busgen/runtime/event"
 )
 
 // RemoveError says why [Bus.Remove] does not remove a subscription. Nothing was done.
@@ -86,31 +84,5 @@ func (b *innerBus) remove(ctx context.Context, name string) error {
 		b.setFeeds(slices.DeleteFunc(slices.Clone(b.feeds), func(other *feed) bool { return other == f }))
 	}
 	b.config.logger.Info("subscription is removed", "subscription_id", name, "open", removed.Open, "dead", removed.Dead)
-	return nil
-}
-
-// mayRemove returns the feed of a subscription that may be removed now, which was never started; nil if there is none.
-func (b *innerBus) mayRemove(name string) (*feed, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	f := b.feedNamed(name)
-	switch {
-	case b.state == stopping:
-		return nil, ErrShutdown
-	case b.renewing:
-		return nil, event.ErrRestored
-	case f != nil && f.scheduler != nil:
-		return nil, &RemoveError{name, "somebody has subscribed with the name again"}
-	}
-	return f, nil
-}
-
-// feedNamed returns the feed of a durable name, or nil. The caller holds mu.
-func (b *innerBus) feedNamed(name string) *feed {
-	for _, f := range b.feeds {
-		if f.name == name {
-			return f
-		}
-	}
 	return nil
 }

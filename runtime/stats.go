@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/event"
@@ -118,7 +119,7 @@ func (s *innerSubscription) stats(now time.Time) SubscriptionStats {
 	}
 	return SubscriptionStats{
 		OpenBreakers: keys, MoreBreakers: more,
-		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(),
+		Concurrency: concurrency, NextConcurrency: s.feed.nextPlaces(*s.feed.members.Load()), StrictOrder: strict, NextStrictOrder: s.feed.nextStrict(*s.feed.members.Load()),
 		Saturated: s.feed.saturated.Load(),
 		Name:      s.name, Pattern: s.pattern, Group: s.config.group, Ephemeral: s.config.ephemeral, Paused: s.feed.paused.Load(),
 		Limited: limited, Stalls: stalls, Batches: s.batchStats(),
@@ -156,8 +157,12 @@ func (s *innerSubscription) settings() map[string]declare.Settings {
 	}
 	for eventType, merged := range *s.feed.settings.Load() {
 		if one, ok := settings[eventType]; ok {
-			one.Retry, one.ExpiresAfter, one.MaxSnoozes = merged.Retry, merged.ExpiresAfter, merged.MaxSnoozes
-			one.HoldUnknown = merged.HoldUnknown
+			one.Retry = merged.Retry
+			for i, row := range setting.Plain {
+				if n, has := inDispatcher.Get(merged, i); has && row.InGroup != setting.Each {
+					inSettings.Put(&one, i, n)
+				}
+			}
 			settings[eventType] = one
 		}
 	}

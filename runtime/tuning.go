@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -138,10 +139,12 @@ func (s *innerSubscription) decodes() bool { return !s.raw && !s.dead }
 
 // compile makes of the settings what the dispatcher needs.
 func (s *innerSubscription) compile(settings declare.Settings, priority Priority) *dispatch.Settings {
-	compiled := &dispatch.Settings{
-		Retry: settings.Retry, Timeout: settings.Timeout, SlowAfter: settings.SlowAfter, SlowEventAfter: cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever,
-		ExpiresAfter: settings.ExpiresAfter, HoldUnknown: settings.HoldUnknown, MaxSnoozes: settings.MaxSnoozes, Limits: settings.Limits, Priority: queue.Priority(priority),
+	compiled := &dispatch.Settings{Retry: settings.Retry, Limits: settings.Limits, Priority: queue.Priority(priority)}
+	for i := range setting.Plain {
+		n, _ := inSettings.Get(&settings, i)
+		inDispatcher.Put(compiled, i, n)
 	}
+	compiled.SlowEventAfter = cmp.Or(settings.SlowEventAfter, s.bus.config.slowEventAfter) % Forever
 	for _, rule := range s.config.rules {
 		compiled.Errors = append(compiled.Errors, dispatch.ErrorRule{
 			Match: rule.match, Permanent: rule.permanent, Retry: settings.Retry.With(rule.retry...),
@@ -257,7 +260,7 @@ func (b *innerBus) tune(t Tuning) error {
 			return fmt.Errorf("the catalogue of this bus declares no subscription %q for patterns", name)
 		}
 	}
-	limits, err := b.tunedLimits(t.Limits)
+	limits, err := b.catalogue.tunedLimits(t.Limits, b.config.limits)
 	if err != nil {
 		return err
 	}
@@ -284,10 +287,9 @@ func (b *innerBus) tune(t Tuning) error {
 	}
 	for _, f := range b.feeds {
 		f.merge()
-		f.reportPlaces()
-		f.reportStrict()
+		f.report(f.name, *f.members.Load(), b.config.logger)
 	}
-	b.tuneLimits(limits)
+	b.limits.tune(limits, append(b.ephemeralFeeds(), b.feeds...))
 	b.reportClasses()
 	return nil
 }

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -67,21 +69,14 @@ func shared(c *catalog.Catalogue) *jen.Statement {
 // override emits
 //
 //	declare.Override{
-//		Retry:           []retry.Option{retry.<Field>(<value>)},
-//		Timeout:         new(<duration>),
-//		SlowAfter:       new(<duration>),
-//		SlowEventAfter:  new(<duration>), // or new(runtime.Forever)
-//		ExpiresAfter:    new(<duration>),
-//		HoldUnknown:     new(<duration>),
-//		MaxSnoozes:      new(<n>),
-//		Breaker:         []breaker.Option{breaker.<Field>(<value>)},
-//		Concurrency:     new(<n>),
-//		StrictOrder:     new(<bool>),
-//		BatchSize:       new(<n>),
-//		BatchWait:       new(<duration>),
-//		Limits:          <uses of limits>,
-//		Errors:          <error rules>,
-//		Redrive:         <redrive>,
+//		Retry:       []retry.Option{retry.<Field>(<value>)},
+//		<Field>:     new(<duration, count, flag or runtime.Forever>), // of each plain setting
+//		Breaker:     []breaker.Option{breaker.<Field>(<value>)},
+//		BatchSize:   new(<n>),
+//		BatchWait:   new(<duration>),
+//		Limits:      <uses of limits>,
+//		Errors:      <error rules>,
+//		Redrive:     <redrive>,
 //	}
 //
 // with what is written. The runtime inherits the rest.
@@ -99,17 +94,13 @@ func overrideFields(s catalog.Settings) []jen.Code {
 	if opts := retryOptions(s.Retry); len(opts) > 0 {
 		fields = append(fields, pair("Retry", jen.Index().Qual(retryPath, "Option").Values(opts...)))
 	}
-	add(s.Timeout.Written(), "Timeout", newOf(span(s.Timeout.V)))
-	add(s.SlowAfter.Written(), "SlowAfter", newOf(span(s.SlowAfter.V)))
-	add(s.SlowEventAfter.Written(), "SlowEventAfter", newOf(orForever(s.SlowEventAfter.V)))
-	add(s.ExpiresAfter.Written(), "ExpiresAfter", newOf(span(s.ExpiresAfter.V)))
-	add(s.HoldUnknown.Written(), "HoldUnknown", newOf(span(s.HoldUnknown.V)))
-	add(s.MaxSnoozes.Written(), "MaxSnoozes", newOf(jen.Lit(s.MaxSnoozes.V)))
+	for i, row := range setting.Plain {
+		v := s.Plain(i)
+		add(v.Written(), row.Go, newOf(plainSetting(row, row.Value(v.V))))
+	}
 	if opts := breakerOptions(s.Breaker); len(opts) > 0 {
 		fields = append(fields, pair("Breaker", jen.Index().Qual(breakerPath, "Option").Values(opts...)))
 	}
-	add(s.Concurrency.Written(), "Concurrency", newOf(jen.Lit(s.Concurrency.V)))
-	add(s.StrictOrder.Written(), "StrictOrder", newOf(jen.Lit(s.StrictOrder.V)))
 	add(s.Batch.Size.Written(), "BatchSize", newOf(jen.Lit(s.Batch.Size.V)))
 	add(s.Batch.Wait.Written(), "BatchWait", newOf(span(s.Batch.Wait.V)))
 	add(s.Limits.Written(), "Limits", limitUses(s.Limits.V))
@@ -162,11 +153,17 @@ func span(d time.Duration) *jen.Statement {
 	return duration(d)
 }
 
-func orForever(d time.Duration) *jen.Statement {
-	if d == 0 {
+// plainSetting emits the value of a plain setting.
+func plainSetting(row *setting.Row, n int64) jen.Code {
+	switch {
+	case row.Kind == setting.Count:
+		return jen.Lit(int(n))
+	case row.Kind == setting.Flag:
+		return jen.Lit(n != 0)
+	case n == math.MaxInt64:
 		return inRuntime("Forever")
 	}
-	return duration(d)
+	return span(time.Duration(n))
 }
 
 // backoff emits

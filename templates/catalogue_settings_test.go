@@ -41,6 +41,8 @@ events:
 `)
 	emits(t, `
 declare.Override{
+	Concurrency:    new(4),
+	StrictOrder:    new(true),
 	Timeout:        new(time.Minute),
 	SlowAfter:      new(5 * time.Second),
 	SlowEventAfter: new(10 * time.Minute),
@@ -48,8 +50,6 @@ declare.Override{
 	HoldUnknown:    new(48 * time.Hour),
 	MaxSnoozes:     new(60),
 	Breaker:        []breaker.Option{breaker.On(), breaker.Threshold(0.25), breaker.MinSamples(20), breaker.Window(5 * time.Minute), breaker.OpenFor(90 * time.Second)},
-	Concurrency:    new(4),
-	StrictOrder:    new(true),
 	BatchSize:      new(7),
 	BatchWait:      new(time.Duration(0)),
 	Limits:         []declare.LimitUse{{Limit: "bank"}},

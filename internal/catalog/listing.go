@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/internal/diag"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -19,19 +20,11 @@ type Setting struct {
 // List returns every setting that means something, in a fixed order. What is
 // switched off is one setting with the value off.
 func (s Settings) List() []Setting {
-	list := []Setting{
-		{"timeout", shortOrOff(s.Timeout.V), s.Timeout.Pos},
-		{"slow_after", shortOrOff(s.SlowAfter.V), s.SlowAfter.Pos},
-		{"slow_event_after", shortOrOff(s.SlowEventAfter.V), s.SlowEventAfter.Pos},
-		{"expires_after", shortOrOff(s.ExpiresAfter.V), s.ExpiresAfter.Pos},
-		{"hold_unknown", shortOrOff(s.HoldUnknown.V), s.HoldUnknown.Pos},
-		{"max_snoozes", countOrOff(s.MaxSnoozes.V), s.MaxSnoozes.Pos},
-	}
-	list = append(list, s.Retry.list("retry.")...)
-	list = append(list, s.Breaker.list()...)
-	list = append(list, Setting{"concurrency", s.Concurrency.V, s.Concurrency.Pos})
-	if s.StrictOrder.Written() { // else it is off, as nearly everywhere
-		list = append(list, Setting{"strict_order", s.StrictOrder.V, s.StrictOrder.Pos})
+	list := []Setting{{"priority", s.Priority.V.String(), s.Priority.Pos}}
+	for i, row := range setting.Plain {
+		if v := s.Plain(i); v.Written() || !row.Sparse {
+			list = append(list, Setting{row.Key, InWords(row, v.V), v.Pos})
+		}
 	}
 	if s.Batch.Written() { // else few subscriptions have batches
 		list = append(list, Setting{"batch.size", s.Batch.Size.V, s.Batch.Size.Pos})
@@ -40,11 +33,46 @@ func (s Settings) List() []Setting {
 	if s.Limits.Written() { // else few subscriptions have limits
 		list = append(list, Setting{"limits", limitTexts(s.Limits.V), s.Limits.Pos})
 	}
+	list = append(list, s.Retry.list("retry.")...)
 	for _, rule := range s.Errors {
 		list = append(list, rule.list()...)
 	}
-	list = append(list, s.Redrive.list()...)
-	return append(list, Setting{"priority", s.Priority.V.String(), s.Priority.Pos})
+	list = append(list, s.Breaker.list()...)
+	return append(list, s.Redrive.list()...)
+}
+
+var plainFields = setting.FieldsOf[Settings]()
+
+// Plain returns the value of [setting.Plain][i]: nanoseconds, a count, or 1 for true.
+func (s *Settings) Plain(i int) Value[int64] {
+	field, pos := s.Field(i).(cell).parts()
+	n, _ := setting.Get(field)
+	return Value[int64]{n, pos}
+}
+
+// Field returns the *[Value] of [setting.Plain][i].
+func (s *Settings) Field(i int) any { return plainFields.In(s, i) }
+
+// BuiltinPlain returns the plain settings of an event for which nothing is written.
+func BuiltinPlain() (s Settings) {
+	for i, row := range setting.Plain {
+		field, _ := s.Field(i).(cell).parts()
+		setting.Put(field, row.Default)
+	}
+	return s
+}
+
+// InWords returns the number of a plain setting as a [Setting] has it.
+func InWords(row *setting.Row, n int64) any {
+	switch {
+	case row.Kind == setting.Flag:
+		return n != 0
+	case row.Off && n == 0:
+		return Off
+	case row.Kind == setting.Count:
+		return int(n)
+	}
+	return Short(time.Duration(n))
 }
 
 func shortOrOff(d time.Duration) string {
@@ -52,13 +80,6 @@ func shortOrOff(d time.Duration) string {
 		return Off
 	}
 	return Short(d)
-}
-
-func countOrOff(n int) any {
-	if n == 0 {
-		return Off
-	}
-	return n
 }
 
 func limitTexts(uses []*LimitUse) any {
@@ -106,9 +127,9 @@ func (rule *ErrorRule) list() []Setting {
 		return []Setting{{key, Permanent, rule.Permanent.Pos}}
 	}
 	var own []Setting
-	for _, setting := range rule.Retry.list(key + ".") {
-		if setting.Pos.IsKnown() {
-			own = append(own, setting)
+	for _, one := range rule.Retry.list(key + ".") {
+		if one.Pos.IsKnown() {
+			own = append(own, one)
 		}
 	}
 	if own == nil {
@@ -144,13 +165,13 @@ func (s Settings) PolicyFor(rule *ErrorRule) retry.Policy {
 // Own returns the settings of s that are written, for settings that inherit nothing: those of a [PatternSubscription].
 func (s Settings) Own() []Setting {
 	var own []Setting
-	for _, setting := range s.List() {
-		if setting.Pos.IsKnown() {
-			own = append(own, setting)
+	for _, one := range s.List() {
+		if one.Pos.IsKnown() {
+			own = append(own, one)
 		}
 	}
 	switchedOn := func(key string, off Value[bool]) {
-		within := func(setting Setting) bool { return strings.HasPrefix(setting.Key, key) }
+		within := func(one Setting) bool { return strings.HasPrefix(one.Key, key) }
 		if off.Written() && !slices.ContainsFunc(own, within) {
 			own = append(own, Setting{key, struct{}{}, off.Pos})
 		}

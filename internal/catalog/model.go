@@ -21,6 +21,11 @@ type Value[T any] struct {
 // Written reports whether a file has the value.
 func (v Value[T]) Written() bool { return v.Pos.IsKnown() }
 
+// A cell is a *Value of any type. parts returns a pointer to what it holds, and its position.
+type cell interface{ parts() (any, diag.Position) }
+
+func (v *Value[T]) parts() (any, diag.Position) { return &v.V, v.Pos }
+
 // Catalogue is a checked events.yaml: every name is resolved, every policy is
 // inherited, and nothing in it can fail to compile once it is emitted.
 type Catalogue struct {

@@ -1,68 +1,41 @@
 package catalog
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // With returns s with everything replaced that is written in over.
 func (s Settings) With(over Settings) Settings {
-	s.Retry = s.Retry.With(over.Retry)
-	replace(&s.Timeout, over.Timeout)
-	replace(&s.SlowAfter, over.SlowAfter)
-	replace(&s.SlowEventAfter, over.SlowEventAfter)
-	replace(&s.ExpiresAfter, over.ExpiresAfter)
-	replace(&s.HoldUnknown, over.HoldUnknown)
-	replace(&s.MaxSnoozes, over.MaxSnoozes)
-	s.Breaker = s.Breaker.with(over.Breaker)
-	replace(&s.Concurrency, over.Concurrency)
-	replace(&s.StrictOrder, over.StrictOrder)
-	s.Batch = s.Batch.with(over.Batch)
-	replace(&s.Limits, over.Limits)
-	s.Errors = overlayErrors(s.Errors, over.Errors)
-	s.Redrive = s.Redrive.With(over.Redrive)
-	replace(&s.Priority, over.Priority)
+	rules := overlayErrors(s.Errors, over.Errors)
+	s = overlay(s, over)
+	s.Errors = rules
 	return s
 }
 
-// replace replaces dst if v is written, also by zero: a jitter of 0 is a choice.
-func replace[T any](dst *Value[T], v Value[T]) {
-	if v.Written() {
-		*dst = v
-	}
-}
-
 // With returns r with everything replaced that is written in over.
-func (r Retry) With(over Retry) Retry {
-	replace(&r.MaxAttempts, over.MaxAttempts)
-	replace(&r.Backoff, over.Backoff)
-	replace(&r.BaseDelay, over.BaseDelay)
-	replace(&r.MaxDelay, over.MaxDelay)
-	replace(&r.Multiplier, over.Multiplier)
-	replace(&r.Jitter, over.Jitter)
-	return r
-}
-
-func (b Breaker) with(over Breaker) Breaker {
-	replace(&b.Off, over.Off)
-	replace(&b.Threshold, over.Threshold)
-	replace(&b.MinSamples, over.MinSamples)
-	replace(&b.Window, over.Window)
-	replace(&b.OpenFor, over.OpenFor)
-	replace(&b.By, over.By)
-	return b
-}
-
-func (b Batch) with(over Batch) Batch {
-	replace(&b.Size, over.Size)
-	replace(&b.Wait, over.Wait)
-	return b
-}
+func (r Retry) With(over Retry) Retry { return overlay(r, over) }
 
 // With returns d with everything replaced that is written in over.
-func (d Redrive) With(over Redrive) Redrive {
-	replace(&d.Off, over.Off)
-	replace(&d.Reasons, over.Reasons)
-	replace(&d.Every, over.Every)
-	replace(&d.Max, over.Max)
-	return d
+func (d Redrive) With(over Redrive) Redrive { return overlay(d, over) }
+
+// overlay returns a struct of values with each replaced that is written in over, also by zero: a jitter of 0 is a choice.
+func overlay[S any](s, over S) S {
+	replace(reflect.ValueOf(&s).Elem(), reflect.ValueOf(&over).Elem())
+	return s
+}
+
+func replace(dst, over reflect.Value) {
+	for i := range dst.NumField() {
+		field, isCell := over.Field(i).Addr().Interface().(cell)
+		if !isCell {
+			if dst.Field(i).Kind() == reflect.Struct {
+				replace(dst.Field(i), over.Field(i))
+			}
+		} else if _, pos := field.parts(); pos.IsKnown() {
+			dst.Field(i).Set(over.Field(i))
+		}
+	}
 }
 
 // overlayErrors puts the rules of a more specific place in front of those that

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -53,33 +54,18 @@ func summary(s catalog.Settings) string {
 }
 
 func facts(s catalog.Settings) []fact {
-	all := []fact{{"Timeout", "none"}}
-	if s.Timeout.V > 0 {
-		all[0].Text = catalog.Short(s.Timeout.V) + " per attempt"
-	}
+	var all []fact
 	add := func(name, text string) { all = append(all, fact{name, text}) }
+	for i, row := range setting.Plain {
+		switch n := s.Plain(i).V; {
+		case n == row.Default && !row.Always:
+		case n == 0 && row.OffText != "":
+			add(row.Label, row.OffText)
+		case n > 0:
+			add(row.Label, strings.ReplaceAll(row.Text, "%s", fmt.Sprint(catalog.InWords(row, n))))
+		}
+	}
 	add("Backoff", backoff(s.Retry))
-	if s.ExpiresAfter.V > 0 {
-		add("Expires", catalog.Short(s.ExpiresAfter.V)+" after it was published")
-	}
-	switch {
-	case !s.MaxSnoozes.Written(): // what is built in
-	case s.MaxSnoozes.V > 0:
-		add("Snoozes", fmt.Sprintf("at most %d of one event", s.MaxSnoozes.V))
-	default:
-		add("Snoozes", "without a limit")
-	}
-	if s.SlowAfter.V > 0 {
-		add("Slow", "logged when an attempt takes longer than "+catalog.Short(s.SlowAfter.V))
-	}
-	if s.HoldUnknown.Written() && s.HoldUnknown.V > 0 {
-		add("Newer version", "held for a program that knows it, for up to "+catalog.Short(s.HoldUnknown.V))
-	} else if s.HoldUnknown.Written() {
-		add("Newer version", "a dead letter at once")
-	}
-	if s.SlowEventAfter.Written() && s.SlowEventAfter.V > 0 {
-		add("Slow event", "logged when its attempts still fail after "+catalog.Short(s.SlowEventAfter.V))
-	}
 	if s.Breaker.Off.V {
 		add("Breaker", "none")
 	} else {
@@ -89,12 +75,6 @@ func facts(s catalog.Settings) []fact {
 			text += ", for each " + s.Breaker.By.V
 		}
 		add("Breaker", text)
-	}
-	if s.Concurrency.V > 1 {
-		add("Concurrency", fmt.Sprintf("up to %d handlers of a subscription at once", s.Concurrency.V))
-	}
-	if s.StrictOrder.V {
-		add("Strict order", "an event that fails holds back the later ones of its key until it is settled")
 	}
 	if s.Batch.Written() {
 		add("Batches", batches(s.Batch))

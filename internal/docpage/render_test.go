@@ -25,7 +25,7 @@ func TestAPageShowsAllOfAnEvent(t *testing.T) {
 		"count int at least 1 if a stored event lacks it: 5",
 		`Copy { "state": 1 }`,
 		"1s 2s 4s 1 2 3 4 dead letter",
-		"4 attempts over 7s Timeout 30s per attempt Backoff exponential from 1s, ×2, at most 30s, ± 10 %",
+		"4 attempts over 7s Timeout 30s per attempt Slow logged when an attempt takes longer than 10s Backoff exponential from 1s, ×2, at most 30s, ± 10 %",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the entry lacks %q:\n%s", want, text)

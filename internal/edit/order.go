@@ -1,6 +1,10 @@
 package edit
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/busgen/busgen/internal/setting"
+)
 
 // A context describes a kind of mapping: the order of its keys, and the contexts of their values.
 type context struct {
@@ -18,13 +22,12 @@ var (
 	limitKeys    = &context{keys: []string{"doc", "go_name", "at_once", "rate"}}
 	useKeys      = &context{each: &context{keys: []string{"limit", "by"}}}
 	classKeys    = &context{keys: []string{"retry"}, below: map[string]*context{"retry": retryKeys}}
-	settingOrder = []string{"priority", "concurrency", "strict_order", "batch", "limits", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "retry", "errors", "breaker", "redrive"}
 	settingBelow = map[string]*context{"retry": retryKeys, "errors": {each: classKeys}, "breaker": breakerKeys, "batch": batchKeys, "limits": useKeys, "redrive": redriveKeys}
-	settingKeys  = &context{keys: settingOrder, below: settingBelow}
+	settingKeys  = &context{keys: setting.Keys, below: settingBelow}
 
 	headerKeys = &context{each: &context{keys: []string{"type", "doc", "go_name", "required"}}}
 	policyKeys = &context{
-		keys: append([]string{"headers"}, settingOrder...),
+		keys: append([]string{"headers"}, setting.Keys...),
 		below: map[string]*context{
 			"headers": headerKeys, "retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "limits": settingBelow["limits"], "redrive": redriveKeys,
 		},
@@ -46,13 +49,12 @@ var (
 			"enum":   {each: &context{keys: []string{"number", "doc", "deprecated", "go_name"}}},
 		},
 	}
-	// A subscription has no priority.
-	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "group"}, settingOrder[1:]), below: settingBelow}
-	patternKeys      = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "pattern", "group"}, settingOrder[1:]), below: settingBelow}
+	subscriptionKeys = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "group"}, setting.SubscriptionKeys), below: settingBelow}
+	patternKeys      = &context{keys: slices.Concat([]string{"doc", "go_name", "aliases", "pattern", "group"}, setting.PatternKeys), below: settingBelow}
 	eventKeys        = &context{
 		keys: slices.Concat(
 			[]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "partition_by", "dedupe_by", "await_by"},
-			settingOrder, []string{"reserved", "mixins", "payload", "result", "examples", "history", "subscriptions"},
+			setting.Keys, []string{"reserved", "mixins", "payload", "result", "examples", "history", "subscriptions"},
 		),
 		below: map[string]*context{
 			"retry": retryKeys, "errors": settingBelow["errors"], "breaker": breakerKeys, "batch": batchKeys, "limits": settingBelow["limits"], "redrive": redriveKeys,

@@ -4,31 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/retry"
 )
-
-// Override holds the settings that one place sets: the defaults of a catalogue, a policy, an
-// event or a subscription, or the options of a call that subscribes. What it does not set is
-// inherited, field by field. A field that is nil, or has no options, is not set; a pointer to
-// zero sets zero. [Settings] says what each means. An Override is not changed once it is in use.
-type Override struct {
-	Retry          []retry.Option
-	Timeout        *time.Duration // 0 for as long as it likes
-	SlowAfter      *time.Duration // 0 for never
-	SlowEventAfter *time.Duration // Forever for never
-	ExpiresAfter   *time.Duration // 0 for no limit
-	HoldUnknown    *time.Duration // 0 for not at all
-	MaxSnoozes     *int           // 0 for no limit
-	Breaker        []breaker.Option
-	Concurrency    *int
-	StrictOrder    *bool
-	BatchSize      *int
-	BatchWait      *time.Duration
-	Limits         []LimitUse  // replaces all; empty but not nil for none
-	Errors         []ErrorRule // go before those that are inherited; of one class they are one rule
-	Redrive        RedriveOverride
-}
 
 // With returns s with what o sets. A redrive that o switches on or off replaces that of s as a
 // whole. s is not changed, and shares no slices with what is returned
@@ -65,6 +43,11 @@ type RedriveOverride struct {
 // defaultRedrive is what a redrive has where its fields are not set.
 func defaultRedrive() Redrive { return Redrive{Every: time.Hour, Max: 3} }
 
+var (
+	inSettings = setting.FieldsOf[Settings]()
+	inOverride = setting.FieldsOf[Override]()
+)
+
 // resolving lays overrides over settings.
 type resolving struct {
 	settings   Settings
@@ -75,14 +58,11 @@ type resolving struct {
 func (r *resolving) apply(o *Override) {
 	s := &r.settings
 	s.Retry, s.Breaker = s.Retry.With(o.Retry...), s.Breaker.With(o.Breaker...)
-	replace(&s.Timeout, o.Timeout)
-	replace(&s.SlowAfter, o.SlowAfter)
-	replace(&s.SlowEventAfter, o.SlowEventAfter)
-	replace(&s.ExpiresAfter, o.ExpiresAfter)
-	replace(&s.HoldUnknown, o.HoldUnknown)
-	replace(&s.MaxSnoozes, o.MaxSnoozes)
-	replace(&s.Concurrency, o.Concurrency)
-	replace(&s.StrictOrder, o.StrictOrder)
+	for i := range setting.Plain {
+		if n, set := inOverride.Get(o, i); set {
+			inSettings.Put(s, i, n)
+		}
+	}
 	if (o.BatchSize != nil || o.BatchWait != nil) && s.Batch == (Batch{}) {
 		s.Batch = Batch{Size: defaultBatchSize, Wait: defaultBatchWait}
 	}

@@ -1,7 +1,6 @@
 package declare
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/internal/format"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
@@ -70,6 +69,28 @@ type Settings struct {
 	Redrive Redrive
 }
 
+// Override holds the settings that one place sets: the defaults of a catalogue, a policy, an
+// event or a subscription, or the options of a call that subscribes. What it does not set is
+// inherited, field by field. A field that is nil, or has no options, is not set; a pointer to
+// zero sets zero. [Settings] says what each means. An Override is not changed once it is in use.
+type Override struct {
+	Retry          []retry.Option
+	Timeout        *time.Duration // 0 for as long as it likes
+	SlowAfter      *time.Duration // 0 for never
+	SlowEventAfter *time.Duration // Forever for never
+	ExpiresAfter   *time.Duration // 0 for no limit
+	HoldUnknown    *time.Duration // 0 for not at all
+	MaxSnoozes     *int           // 0 for no limit
+	Breaker        []breaker.Option
+	Concurrency    *int
+	StrictOrder    *bool
+	BatchSize      *int
+	BatchWait      *time.Duration
+	Limits         []LimitUse  // replaces all; empty but not nil for none
+	Errors         []ErrorRule // go before those that are inherited; of one class they are one rule
+	Redrive        RedriveOverride
+}
+
 // ErrorRule says what errors of one class mean.
 type ErrorRule struct {
 	// Class is a name that the program registers with runtime.WithErrorClass. A rule
@@ -101,9 +122,13 @@ type Redrive struct {
 // nothing: the default retry policy and breaker, 30 s for an attempt, a warning
 // after 10 s, and 10,000 snoozes.
 func DefaultSettings() Settings {
-	return Settings{
-		Retry: retry.Default(), Timeout: 30 * time.Second, SlowAfter: 10 * time.Second, HoldUnknown: 7 * 24 * time.Hour, MaxSnoozes: 10_000, Breaker: breaker.Default(),
+	s := Settings{Retry: retry.Default(), Breaker: breaker.Default()}
+	for i, row := range setting.Plain {
+		if row.Off && !row.BusDecides {
+			inSettings.Put(&s, i, row.Default)
+		}
 	}
+	return s
 }
 
 // Validate returns nil for settings that a bus can follow, and otherwise every
@@ -115,13 +140,14 @@ func (s Settings) Validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	require(s.Timeout >= 0, "Timeout is %v: it must not be negative", s.Timeout)
-	require(s.SlowAfter >= 0, "SlowAfter is %v: it must not be negative", s.SlowAfter)
-	require(s.ExpiresAfter >= 0, "ExpiresAfter is %v: it must not be negative", s.ExpiresAfter)
-	require(s.HoldUnknown >= 0, "HoldUnknown is %v: it must not be negative", s.HoldUnknown)
-	require(s.SlowEventAfter >= 0, "SlowEventAfter is %v: it must not be negative", s.SlowEventAfter)
-	require(s.MaxSnoozes >= 0, "MaxSnoozes is %d: it must not be negative", s.MaxSnoozes)
-	require(s.Concurrency >= 0 && s.Concurrency <= format.MaxConcurrency, "Concurrency is %d: it must be between 1 and %d, or 0 for 1", s.Concurrency, format.MaxConcurrency)
+	for i, row := range setting.Plain {
+		n, _ := inSettings.Get(&s, i)
+		if row.Off {
+			require(n >= 0, "%s is %v: it must not be negative", row.Go, row.InGo(n))
+		} else {
+			require(n >= 0 && n <= row.Most, "%s is %d: it must be between 1 and %d, or 0 for 1", row.Go, n, row.Most)
+		}
+	}
 	if err := s.Batch.Validate(); err != nil {
 		problems = append(problems, err)
 	}
@@ -145,50 +171,50 @@ func (s Settings) Validate() error {
 }
 
 // MarshalJSON gives the settings in the words of the catalogue, with durations as
-// texts. What is off is left out, except that a timeout, a slow event and hold_unknown are "off". A
+// texts. What is off is left out, except that a duration is "off" whose default is another. A
 // rule for errors has its whole retry policy.
 func (s Settings) MarshalJSON() ([]byte, error) {
-	encoded := settingsJSON{
-		Retry: retryJSONOf(s.Retry), Timeout: cmp.Or(durationText(s.Timeout), "off"), SlowAfter: durationText(s.SlowAfter),
-		SlowEventAfter: durationText(s.SlowEventAfter), ExpiresAfter: durationText(s.ExpiresAfter), HoldUnknown: cmp.Or(durationText(s.HoldUnknown), "off"),
-		Breaker: breakerJSONOf(s.Breaker), MaxSnoozes: s.MaxSnoozes, Limits: s.Limits, Concurrency: s.Concurrency, StrictOrder: s.StrictOrder,
+	encoded := map[string]any{"retry": retryJSONOf(s.Retry)}
+	for i, row := range setting.Plain {
+		n, _ := inSettings.Get(&s, i)
+		off := n == 0 && !row.BusDecides || n == math.MaxInt64
+		switch {
+		case off && row.Kind == setting.Span && row.Default != 0:
+			encoded[row.Key] = "off"
+		case n != 0 && row.Kind == setting.Span:
+			encoded[row.Key] = time.Duration(n).String()
+		case n != 0 && row.Kind == setting.Flag:
+			encoded[row.Key] = true
+		case n != 0:
+			encoded[row.Key] = n
+		}
+	}
+	if breaker := breakerJSONOf(s.Breaker); breaker != nil {
+		encoded["breaker"] = breaker
+	}
+	if len(s.Limits) > 0 {
+		encoded["limits"] = s.Limits
 	}
 	if s.Batch != (Batch{}) {
 		b := s.Batch.WithDefaults()
-		encoded.Batch = &batchJSON{b.Size, b.Wait.String()}
+		encoded["batch"] = batchJSON{b.Size, b.Wait.String()}
 	}
+	var rules []errorRuleJSON
 	for _, rule := range s.Errors {
 		one := errorRuleJSON{Class: rule.Class, Permanent: rule.Permanent}
 		if !rule.Permanent {
 			policy := retryJSONOf(s.Retry.With(rule.Retry...))
 			one.Retry = &policy
 		}
-		encoded.Errors = append(encoded.Errors, one)
+		rules = append(rules, one)
+	}
+	if rules != nil {
+		encoded["errors"] = rules
 	}
 	if r := s.Redrive; r.Max > 0 {
-		encoded.Redrive = &redriveJSON{Reasons: r.Reasons, Every: durationText(r.Every), Max: r.Max}
-	}
-	if s.SlowEventAfter == never {
-		encoded.SlowEventAfter = "off"
+		encoded["redrive"] = redriveJSON{Reasons: r.Reasons, Every: durationText(r.Every), Max: r.Max}
 	}
 	return json.Marshal(encoded)
-}
-
-type settingsJSON struct {
-	Retry          retryJSON       `json:"retry"`
-	Timeout        string          `json:"timeout"`
-	SlowAfter      string          `json:"slow_after,omitempty"`
-	SlowEventAfter string          `json:"slow_event_after,omitempty"`
-	ExpiresAfter   string          `json:"expires_after,omitempty"`
-	HoldUnknown    string          `json:"hold_unknown"`
-	MaxSnoozes     int             `json:"max_snoozes,omitempty"`
-	Breaker        *breakerJSON    `json:"breaker,omitempty"`
-	Concurrency    int             `json:"concurrency,omitempty"`
-	StrictOrder    bool            `json:"strict_order,omitempty"`
-	Batch          *batchJSON      `json:"batch,omitempty"`
-	Limits         []LimitUse      `json:"limits,omitempty"`
-	Errors         []errorRuleJSON `json:"errors,omitempty"`
-	Redrive        *redriveJSON    `json:"redrive,omitempty"`
 }
 
 type batchJSON struct {
@@ -235,9 +261,6 @@ type redriveJSON struct {
 	Every   string   `json:"every"`
 	Max     int      `json:"max"`
 }
-
-// never is runtime.Forever.
-const never = time.Duration(math.MaxInt64)
 
 // durationText is empty for a duration that stands for off.
 func durationText(d time.Duration) string {

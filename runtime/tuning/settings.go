@@ -1,9 +1,8 @@
 package tuning
 
 import (
-	"cmp"
-
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/declare"
 )
@@ -13,27 +12,23 @@ func settingsOf(s catalog.Settings) declare.Settings {
 	return declare.DefaultSettings().With(overrideOf(s))
 }
 
+var inOverride = setting.FieldsOf[declare.Override]()
+
 // overrideOf returns settings of the catalogue as generated code writes them: those that are written.
 func overrideOf(s catalog.Settings) declare.Override {
 	o := declare.Override{
-		Retry:          s.Retry.Options(),
-		Timeout:        written(s.Timeout),
-		SlowAfter:      written(s.SlowAfter),
-		SlowEventAfter: written(s.SlowEventAfter),
-		ExpiresAfter:   written(s.ExpiresAfter),
-		HoldUnknown:    written(s.HoldUnknown),
-		MaxSnoozes:     written(s.MaxSnoozes),
-		Breaker:        s.Breaker.Options(),
-		Concurrency:    written(s.Concurrency),
-		StrictOrder:    written(s.StrictOrder),
-		BatchSize:      written(s.Batch.Size),
-		BatchWait:      written(s.Batch.Wait),
+		Retry:     s.Retry.Options(),
+		Breaker:   s.Breaker.Options(),
+		BatchSize: written(s.Batch.Size),
+		BatchWait: written(s.Batch.Wait),
 		Redrive: declare.RedriveOverride{
 			Off: written(s.Redrive.Off), Reasons: s.Redrive.Reasons.V, Every: written(s.Redrive.Every), Max: written(s.Redrive.Max),
 		},
 	}
-	if o.SlowEventAfter != nil {
-		o.SlowEventAfter = new(cmp.Or(*o.SlowEventAfter, runtime.Forever))
+	for i, row := range setting.Plain {
+		if v := s.Plain(i); v.Written() {
+			inOverride.Put(&o, i, row.Value(v.V))
+		}
 	}
 	if s.Limits.Written() {
 		o.Limits = []declare.LimitUse{}

@@ -54,36 +54,26 @@ events:
 `
 
 func TestTheBuiltInSettingsAreThoseOfTheRuntime(t *testing.T) {
-	want := catalog.Settings{
-		Retry: catalog.Retry{
-			MaxAttempts: catalog.Value[int]{V: 4},
-			Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
-			BaseDelay:   catalog.Value[time.Duration]{V: time.Second},
-			MaxDelay:    catalog.Value[time.Duration]{V: 30 * time.Second},
-			Multiplier:  catalog.Value[float64]{V: 2},
-			Jitter:      catalog.Value[float64]{V: 0.1},
-		},
-		Timeout:        catalog.Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter:      catalog.Value[time.Duration]{V: 10 * time.Second},
-		SlowEventAfter: catalog.Value[time.Duration]{V: 5 * time.Minute},
-		HoldUnknown:    catalog.Value[time.Duration]{V: 7 * 24 * time.Hour},
-		MaxSnoozes:     catalog.Value[int]{V: 10_000},
-		Breaker: catalog.Breaker{
-			Threshold:  catalog.Value[float64]{V: 0.5},
-			MinSamples: catalog.Value[int]{V: 4},
-			Window:     catalog.Value[time.Duration]{V: time.Minute},
-			OpenFor:    catalog.Value[time.Duration]{V: 30 * time.Second},
-		},
-		Concurrency: catalog.Value[int]{V: 1},
-		Batch: catalog.Batch{
-			Size: catalog.Value[int]{V: 100},
-			Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond},
-		},
-		Redrive: catalog.Redrive{
-			Off:   catalog.Value[bool]{V: true},
-			Every: catalog.Value[time.Duration]{V: time.Hour},
-			Max:   catalog.Value[int]{V: 3},
-		},
+	want := catalog.BuiltinPlain() // which TestTheReferenceShowsTheDefaultsOfSettings knows by number
+	want.Retry = catalog.Retry{
+		MaxAttempts: catalog.Value[int]{V: 4},
+		Backoff:     catalog.Value[retry.Backoff]{V: retry.Exponential},
+		BaseDelay:   catalog.Value[time.Duration]{V: time.Second},
+		MaxDelay:    catalog.Value[time.Duration]{V: 30 * time.Second},
+		Multiplier:  catalog.Value[float64]{V: 2},
+		Jitter:      catalog.Value[float64]{V: 0.1},
+	}
+	want.Breaker = catalog.Breaker{
+		Threshold:  catalog.Value[float64]{V: 0.5},
+		MinSamples: catalog.Value[int]{V: 4},
+		Window:     catalog.Value[time.Duration]{V: time.Minute},
+		OpenFor:    catalog.Value[time.Duration]{V: 30 * time.Second},
+	}
+	want.Batch = catalog.Batch{Size: catalog.Value[int]{V: 100}, Wait: catalog.Value[time.Duration]{V: 100 * time.Millisecond}}
+	want.Redrive = catalog.Redrive{
+		Off:   catalog.Value[bool]{V: true},
+		Every: catalog.Value[time.Duration]{V: time.Hour},
+		Max:   catalog.Value[int]{V: 3},
 	}
 	got := builtInBut(t, func(*catalog.Settings) {})
 	if diff := cmp.Diff(want, got); diff != "" {

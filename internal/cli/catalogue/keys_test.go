@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/internal/short"
 )
 
@@ -21,10 +22,16 @@ type place struct {
 const around = "version: 1\npackage: shop\ntest_kit: true\nimport_path: example.com/shop\n"
 
 // settings has a value for each setting, which is not the one that is built in.
-var settings = map[string]string{
-	"retry": "{ max_attempts: 7 }", "timeout": "off", "slow_after": "3s", "slow_event_after": "7m", "expires_after": "9h", "hold_unknown": "3d", "max_snoozes": "8",
-	"breaker": "off", "concurrency": "5", "strict_order": "true", "batch": "{ size: 25 }", "limits": "[bank]",
+var settings = plainAnd(map[string]string{
+	"retry": "{ max_attempts: 7 }", "breaker": "off", "batch": "{ size: 25 }", "limits": "[bank]",
 	"errors": "{ refused: permanent }", "redrive": "{}", "priority": "critical",
+})
+
+func plainAnd(all map[string]string) map[string]string {
+	for _, row := range setting.Plain {
+		all[row.Key] = map[setting.Kind]string{setting.Span: "9h", setting.Count: "8", setting.Flag: "true"}[row.Kind]
+	}
+	return all
 }
 
 // with returns the values of settings and others.
@@ -37,8 +44,10 @@ func with(others map[string]string) map[string]string {
 // inShort returns what is silent: also describe, which leaves to policy what few people look for.
 func inShort(others map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, key := range []string{"breaker", "errors", "hold_unknown", "max_snoozes", "slow_after", "slow_event_after"} {
-		all[key] = "describe"
+	for key := range settings {
+		if !slices.Contains([]string{"concurrency", "strict_order", "batch", "limits", "timeout", "expires_after", "retry", "redrive", "priority"}, key) {
+			all[key] = "describe"
+		}
 	}
 	maps.Copy(all, others)
 	return all

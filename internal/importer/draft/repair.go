@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
+	"github.com/busgen/busgen/internal/setting"
 )
 
 // A repairer takes out of a catalogue what its reader refuses.
@@ -68,13 +69,11 @@ func (m *repairer) at(pos diag.Position) []step {
 }
 
 // droppable are the keys without which a thing is still that thing.
-var droppable = []string{
+var droppable = append([]string{
 	"doc", "deprecated", "owner", "tags", "examples", "partition_by", "dedupe_by", "await_by", "result", "go_name", "wire", "schema",
 	"default", "subscriptions", "group",
 	"min", "max", "min_length", "max_length", "pattern", "format", "min_items", "max_items", "unique",
-	"timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "priority",
-	"concurrency", "strict_order", "batch", "limits", "retry", "errors", "breaker", "redrive",
-}
+}, setting.Keys...)
 
 // repair does away with the reason of a finding.
 func (m *repairer) repair(f *diag.Finding) {

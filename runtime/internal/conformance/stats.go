@@ -393,12 +393,12 @@ func (env *Env) TestSettingsAsJSONSpeakTheWordsOfTheCatalogue(t *testing.T) {
 	encoded, err := json.Marshal(s)
 	Must(t, err)
 	want := strings.Join([]string{
-		`{"retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1s","max_delay":"30s","multiplier":2,"jitter":0.1}`,
-		`"timeout":"30s","slow_after":"10s","slow_event_after":"1m0s","expires_after":"1h0m0s","hold_unknown":"168h0m0s","max_snoozes":10000`,
-		`"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"concurrency":8`,
+		`{"breaker":{"threshold":0.5,"min_samples":4,"window":"1m0s","open_for":"30s"},"concurrency":8`,
 		`"errors":[{"class":"card_declined","permanent":true}`,
 		`{"class":"busy","retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1m0s","max_delay":"1h0m0s","multiplier":2,"jitter":0.1}}]`,
-		`"redrive":{"reasons":["timeout"],"every":"1h0m0s","max":3}}`,
+		`"expires_after":"1h0m0s","hold_unknown":"168h0m0s","max_snoozes":10000,"redrive":{"reasons":["timeout"],"every":"1h0m0s","max":3}`,
+		`"retry":{"max_attempts":4,"backoff":"exponential","base_delay":"1s","max_delay":"30s","multiplier":2,"jitter":0.1}`,
+		`"slow_after":"10s","slow_event_after":"1m0s","timeout":"30s"}`,
 	}, ",")
 	if string(encoded) != want {
 		t.Errorf("got  %s\nwant %s", encoded, want)

@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/internal/payload"
+	"github.com/busgen/busgen/internal/setting"
 )
 
 // Events are the events of one catalogue.
@@ -81,7 +82,7 @@ func (r *Events) event(e text.Entry) *catalog.Event {
 	if nameErr != nil {
 		r.names.SyntaxOf(e.Name, e.Key, nameErr, rules.BadName, "event %s does not have a valid name: %s")
 	}
-	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "await_by", "subscriptions"}, settings.Keys...)
+	keys := append([]string{"doc", "deprecated", "owner", "tags", "go_name", "wire", "schema", "aliases", "version", "json_names", "mixins", "payload", "result", "reserved", "history", "examples", "partition_by", "dedupe_by", "await_by", "subscriptions"}, setting.Keys...)
 	o, _ := r.Object(e.Value, "event "+diag.Label(e.Name), keys...)
 	local := catalog.Value[string]{V: e.Name, Pos: r.Position(e.Key)}
 	ev := &catalog.Event{Name: local, Local: local, GoName: r.names.GoName(e.Name)}

@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/setting"
 )
 
 // subscribed is the first declaration of a subscription name.
@@ -48,7 +49,7 @@ func (r *Subscriptions) ofEvent(event text.Object, eventGoName string) []*catalo
 	var all []*catalog.Subscription
 	for _, e := range r.MappingOf(event, "subscriptions") {
 		what := "subscription " + diag.Label(e.Name) + " of " + event.What
-		o, _ := r.Object(e.Value, what, append(ownKeys, settings.SubscriptionKeys...)...)
+		o, _ := r.Object(e.Value, what, append(ownKeys, setting.SubscriptionKeys...)...)
 		s := r.subscription(e, o, "On"+eventGoName)
 		if r.checkName(e.Name, e.Key, what) {
 			all = append(all, &s)
@@ -94,7 +95,7 @@ func (r *Subscriptions) ReadPatterns() []*catalog.PatternSubscription {
 	var all []*catalog.PatternSubscription
 	for _, e := range r.parts.Sections("subscriptions", "subscription") {
 		what := "subscription " + diag.Label(e.Name)
-		keys := slices.Concat(ownKeys[:3], []string{"pattern"}, ownKeys[3:], settings.PatternKeys)
+		keys := slices.Concat(ownKeys[:3], []string{"pattern"}, ownKeys[3:], setting.PatternKeys)
 		o, isObject := r.Object(e.Value, what, keys...)
 		s := &catalog.PatternSubscription{Subscription: r.subscription(e, o, "On")}
 		if isObject {

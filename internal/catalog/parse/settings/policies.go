@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/glob"
+	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/retry"
 )
 
@@ -22,7 +23,7 @@ type policy struct {
 }
 
 // policyKeys are the keys of a policy.
-var policyKeys = append([]string{"headers"}, Keys...)
+var policyKeys = append([]string{"headers"}, setting.Keys...)
 
 // Policies are those of one catalogue, and how events inherit from them.
 type Policies struct {

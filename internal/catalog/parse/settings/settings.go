@@ -8,36 +8,14 @@ import (
 	"github.com/busgen/busgen/internal/catalog/parse/files"
 	"github.com/busgen/busgen/internal/catalog/parse/names"
 	"github.com/busgen/busgen/internal/catalog/parse/text"
-	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/internal/setting"
 )
-
-// The keys that say how events are delivered. They are the same in `defaults`, in a policy and in an event; a
-// subscription has all but the last, which is about events among each other.
-var (
-	Keys             = append(slices.Clone(SubscriptionKeys), "priority")
-	SubscriptionKeys = []string{"retry", "timeout", "slow_after", "slow_event_after", "expires_after", "hold_unknown", "max_snoozes", "breaker", "concurrency", "strict_order", "batch", "limits", "errors", "redrive"}
-)
-
-// PatternKeys are those of a subscription for patterns. It has no batches, because a batch has events of one type.
-var PatternKeys = slices.DeleteFunc(slices.Clone(SubscriptionKeys), func(key string) bool { return key == "batch" })
-
-var patience = text.Span{Least: time.Millisecond, Most: retry.LimitDelay, OrOff: true}
 
 // builtin returns the settings of an event for which nothing is written.
 func builtin() catalog.Settings {
-	return catalog.Settings{
-		Retry:          builtinRetry(),
-		Timeout:        catalog.Value[time.Duration]{V: 30 * time.Second},
-		SlowAfter:      catalog.Value[time.Duration]{V: 10 * time.Second},
-		SlowEventAfter: catalog.Value[time.Duration]{V: 5 * time.Minute},
-		HoldUnknown:    catalog.Value[time.Duration]{V: 7 * 24 * time.Hour},
-		MaxSnoozes:     catalog.Value[int]{V: 10_000},
-		Breaker:        builtinBreaker(),
-		Concurrency:    catalog.Value[int]{V: 1},
-		Batch:          builtinBatch(),
-		Redrive:        catalog.BuiltinRedrive(),
-		Priority:       catalog.Value[catalog.Priority]{V: catalog.Normal},
-	}
+	s := catalog.BuiltinPlain()
+	s.Retry, s.Breaker, s.Batch, s.Redrive = builtinRetry(), builtinBreaker(), builtinBatch(), catalog.BuiltinRedrive()
+	return s
 }
 
 // Settings reads how events are delivered, as it is written in one place, and declares what that names.
@@ -60,15 +38,10 @@ func (r *Settings) Of(o text.Object) catalog.Settings {
 	if e, ok := o.Entries["retry"]; ok {
 		s.Retry = r.retry(e, "retry of "+o.What)
 	}
-	s.Timeout = r.Duration(o, "timeout", patience)
-	s.SlowAfter = r.Duration(o, "slow_after", patience)
-	s.SlowEventAfter = r.Duration(o, "slow_event_after", patience)
-	s.ExpiresAfter = r.Duration(o, "expires_after", patience)
-	s.HoldUnknown = r.Duration(o, "hold_unknown", patience)
+	for i, row := range setting.Plain {
+		r.plain(o, row, s.Field(i))
+	}
 	s.Breaker = r.breaker(o)
-	s.MaxSnoozes = r.CountOrOff(o, "max_snoozes", limitSnoozes, "it is off or counts snoozes of one event")
-	s.Concurrency = r.Count(o, "concurrency", 1, limitConcurrency, "it is how many handlers of one subscription run at once")
-	s.StrictOrder = r.Flag(o, "strict_order")
 	s.Batch = r.batch(o)
 	s.Limits = r.limitUses(o)
 	s.Errors = r.errorRules(o)
@@ -80,16 +53,26 @@ func (r *Settings) Of(o text.Object) catalog.Settings {
 	return s
 }
 
-// limitConcurrency limits `concurrency`, as [runtime.WithConcurrency] does.
-const limitConcurrency = 1024
-
-// limitSnoozes limits `max_snoozes`. A larger value would have no effect.
-const limitSnoozes = 1_000_000
+// plain reads a plain setting into its field.
+func (r *Settings) plain(o text.Object, row *setting.Row, field any) {
+	switch field := field.(type) {
+	case *catalog.Value[time.Duration]:
+		*field = r.Duration(o, row.Key, text.Span{Least: time.Duration(row.Least), Most: time.Duration(row.Most), OrOff: row.Off})
+	case *catalog.Value[bool]:
+		*field = r.Flag(o, row.Key)
+	case *catalog.Value[int]:
+		if row.Off {
+			*field = r.CountOrOff(o, row.Key, int(row.Most), row.Meaning)
+		} else {
+			*field = r.Count(o, row.Key, int(row.Least), int(row.Most), row.Meaning)
+		}
+	}
+}
 
 // ReadDefaults reads `defaults:` of the root.
 func (r *Settings) ReadDefaults(root text.Object) (defaults catalog.Settings) {
 	if e, ok := root.Entries["defaults"]; ok {
-		o, _ := r.Object(e.Value, "defaults", Keys...)
+		o, _ := r.Object(e.Value, "defaults", setting.Keys...)
 		defaults = r.Of(o)
 	}
 	return defaults

@@ -32,7 +32,8 @@ type ahead struct {
 	readers []*aheadReader
 }
 
-// aheadReader reads the events from a message on. It is guarded by the mu of its ahead.
+// aheadReader reads the events from a message on. The mu of its ahead guards it, and methods that do not take that are
+// called with it held.
 type aheadReader struct {
 	in     *ahead
 	from   int64 // the events from this on, up to the last one, were read
@@ -184,18 +185,18 @@ func (r *aheadReader) come(on *conn, m stream.Stored) {
 	}
 }
 
-// isFull reports whether enough was read ahead. The caller holds mu.
+// isFull reports whether enough was read ahead.
 func (r *aheadReader) isFull() bool {
 	return len(r.events)-r.at(r.asked+1) >= Sizes.Ahead || r.bytes >= bytesAhead
 }
 
-// at returns where the first event is that is not before a message. The caller holds mu.
+// at returns where the first event is that is not before a message.
 func (r *aheadReader) at(seq int64) int {
 	at, _ := slices.BinarySearchFunc(r.events, seq, func(e *engine.Record, seq int64) int { return cmp.Compare(e.Seq, seq) })
 	return at
 }
 
-// take returns events from a message on, and forgets those that lie far behind. The caller holds mu.
+// take returns events from a message on, and forgets those that lie far behind.
 func (r *aheadReader) take(seq int64) (events []*engine.Record, slots []uint8) {
 	r.used = time.Now()
 	at := r.at(seq)
@@ -218,7 +219,7 @@ func (r *aheadReader) take(seq int64) (events []*engine.Record, slots []uint8) {
 	return events, slots
 }
 
-// forget keeps no more of the events that somebody has had than there may be of others. The caller holds mu.
+// forget keeps no more of the events that somebody has had than there may be of others.
 func (r *aheadReader) forget(had int) {
 	drop, bytes := had, 0
 	for drop > 0 && had-drop < Sizes.Ahead && bytes < bytesAhead {

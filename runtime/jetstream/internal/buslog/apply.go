@@ -34,7 +34,7 @@ func (f *follower) arrived(reader int, all []stream.Stored) {
 	}
 }
 
-// receive takes a message. The caller holds mu.
+// receive takes a message.
 func (f *follower) receive(m stream.Stored) {
 	batch := first(m.Header, batchHeader)
 	if len(f.batch) > 0 && batch != first(f.batch[0].Header, batchHeader) {
@@ -54,7 +54,7 @@ func (f *follower) receive(m stream.Stored) {
 	}
 }
 
-// applyBatch makes the messages that have arrived part of the view. The caller holds mu.
+// applyBatch makes the messages that have arrived part of the view.
 func (v *logView) applyBatch() {
 	for _, m := range v.batch {
 		if err := v.apply(m); err != nil {
@@ -66,7 +66,7 @@ func (v *logView) applyBatch() {
 	v.batch = v.batch[:0]
 }
 
-// apply makes a message part of the view. The caller holds mu.
+// apply makes a message part of the view.
 func (v *logView) apply(m stream.Stored) error {
 	kind, rest := split(m.Subject)
 	switch kind {

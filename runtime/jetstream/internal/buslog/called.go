@@ -43,8 +43,7 @@ type call struct {
 // calledTime is how long the record is kept: longer than anybody takes to take over.
 const calledTime = 7 * 24 * time.Hour
 
-// call says that the handlers of suspects are called now, of flights of one unit. The caller
-// holds mu, which is free meanwhile.
+// call says that the handlers of suspects are called now, of flights of one unit. It gives mu back meanwhile.
 func (u *unit) call(all ...*flight) {
 	u.in.calling = append(u.in.calling, all...)
 	u.in.tellCalls()
@@ -74,7 +73,7 @@ func (h *handled) tellCallsSoon() {
 	}
 }
 
-// calls returns what is called now. The caller holds mu.
+// calls returns what is called now.
 func (h *handled) calls() (r called) {
 	h.calling = slices.DeleteFunc(h.calling, func(f *flight) bool { return f.ended || f.returned || !f.known })
 	for _, f := range h.calling {

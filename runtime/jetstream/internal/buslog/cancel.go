@@ -196,7 +196,7 @@ func (l *Log) answer(ctx context.Context, one openDelivery, began time.Time) (wh
 	return what, err
 }
 
-// answer says what becomes of a delivery that was cancelled. The caller holds mu.
+// answer says what becomes of a delivery that was cancelled.
 func (u *unit) answer(one *engine.Record) answer {
 	u.shut()
 	r := u.sub.rows[one.Seq]
@@ -236,7 +236,7 @@ func (c *conn) askMsg(sub string, seq int64, a *ask, rev int64) *stream.Msg {
 	return m
 }
 
-// applyAsk notes a wish. The caller holds mu.
+// applyAsk notes a wish.
 func (v *logView) applyAsk(rest string, m stream.Stored) error {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)
@@ -286,8 +286,8 @@ func (st *storing) askedEvents() map[int64]*engine.Record {
 	return events
 }
 
-// answers returns the messages that answer whoever wishes to have deliveries cancelled, but for
-// those that the plan settles. The caller holds mu.
+// answers returns the messages that answer whoever wishes to have deliveries cancelled, but for those that the plan
+// settles.
 func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
 	room := batchRoom
 	if u.alone {

@@ -48,8 +48,7 @@ func (c *counted) add(started time.Time) int {
 	return c.n
 }
 
-// claim notes that a handler begins. It reports whether that has to be stored before the
-// handler is called. The caller holds mu.
+// claim notes that a handler begins. It reports whether that has to be stored before the handler is called.
 func (cs *claims) claim(slot int, suspect bool, started time.Time) (first bool) {
 	switch {
 	case cs.wary > 0:
@@ -69,14 +68,14 @@ func (cs *claims) claim(slot int, suspect bool, started time.Time) (first bool) 
 	return !cs.parts[cs.sub.at(slot)].busy || len(cs.queue) >= mostUnstored
 }
 
-// setBusy changes the mode. The caller holds mu.
+// setBusy changes the mode.
 func (cs *claims) setBusy(busy bool) {
 	if cs.busyMode = busy; !busy {
 		cs.calm.Stop()
 	}
 }
 
-// isCalm reports whether a busy unit is so no more. The caller holds mu.
+// isCalm reports whether a busy unit is so no more.
 func (cs *claims) isCalm() bool { return time.Since(cs.begunAt) >= exactWindow }
 
 // calmDown is called exactWindow after a unit has become busy. If it is calm by then, its next
@@ -122,7 +121,7 @@ func (c *consumer) Prepare(d *engine.Delivery) {
 	}
 }
 
-// unprepare takes back what Prepare has said. The caller holds mu.
+// unprepare takes back what Prepare has said.
 func (cs *claims) unprepare() {
 	if cs.prepared != nil && cs.has(cs.preparing) {
 		cs.touch(cs.preparing, false) // the stored cursor must not keep the claim
@@ -189,7 +188,7 @@ func startOf(asked time.Time) time.Time {
 	return asked
 }
 
-// begin notes that the handler of a delivery begins. The caller holds mu.
+// begin notes that the handler of a delivery begins.
 func (cs *claims) begin(f *flight, started time.Time) {
 	if !f.begun {
 		cs.atWork = append(cs.atWork, f)
@@ -198,7 +197,7 @@ func (cs *claims) begin(f *flight, started time.Time) {
 	f.begun, f.returned, f.started = true, false, started.UnixNano() // a member of a group may have returned before
 }
 
-// cancelled reports whether somebody has cancelled a delivery. The caller holds mu.
+// cancelled reports whether somebody has cancelled a delivery.
 func (c *consumer) cancelled(f *flight) bool {
 	_, ok := c.unit.cancelled(f.record.Seq)
 	return ok
@@ -269,8 +268,7 @@ func (c *consumer) End(all []*engine.Delivery) {
 	}
 }
 
-// flightsOf returns the flights of deliveries up to the first that another process has taken
-// over. The caller holds mu.
+// flightsOf returns the flights of deliveries up to the first that another process has taken over.
 func (c *consumer) flightsOf(all []*engine.Delivery) (flights []*flight) {
 	for _, d := range all {
 		f := c.flight(d)
@@ -284,8 +282,7 @@ func (c *consumer) flightsOf(all []*engine.Delivery) (flights []*flight) {
 
 func (f *flight) isAsked() bool { return f.asked }
 
-// flight returns what this consumer has polled and not settled, or nil. It shuts the lane. The
-// caller holds mu.
+// flight returns what this consumer has polled and not settled, or nil. It shuts the lane.
 func (c *consumer) flight(d *engine.Delivery) *flight {
 	c.unit.shut()
 	f := c.unit.flights.of(d.Seq)

@@ -88,7 +88,7 @@ func (c *clock) look() (step time.Duration) {
 	return step
 }
 
-// watchClock begins to look at the clock, because something waits. The caller holds mu.
+// watchClock begins to look at the clock, because something waits.
 func (v *logView) watchClock() {
 	if c := &v.clock; !c.watched && !v.closed {
 		c.watched = true
@@ -116,7 +116,7 @@ func (v *logView) followClock() {
 	c.timer.Reset(clockLook)
 }
 
-// setBack makes what waits due earlier, because the clock was set back. The caller holds mu.
+// setBack makes what waits due earlier, because the clock was set back.
 func (v *logView) setBack(by time.Duration) {
 	if by == 0 {
 		return
@@ -136,8 +136,7 @@ func (v *logView) setBack(by time.Duration) {
 	}
 }
 
-// shorten makes a row of the view that was written in the future wait for its whole wait,
-// counted from now. The caller holds mu.
+// shorten makes a row of the view that was written in the future wait for its whole wait, counted from now.
 func (v *logView) shorten(r *row) {
 	if r.Set.IsZero() {
 		return

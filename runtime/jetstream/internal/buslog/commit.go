@@ -130,8 +130,8 @@ func (u *unit) commit() (more bool) {
 // stages reports whether the handler has published something.
 func (f *flight) stages() bool { return len(f.how.Staged) > 0 }
 
-// takeEnded returns the deliveries that have ended and fit into one batch. They stay in the
-// queue until they are stored. The caller holds mu.
+// takeEnded returns the deliveries that have ended and fit into one batch. They stay in the queue until they are
+// stored.
 func (st *storing) takeEnded() []*flight {
 	room, n := batchRoom, 0
 	for ; n < len(st.queue) && (n == 0 || !st.alone); n++ {
@@ -233,7 +233,7 @@ func (h *handled) appendPlan(p *plan) (last int64, err error) {
 	return slices.Max(numbers), errors.Join(errs...)
 }
 
-// complete says that a plan is stored, or what of it is stored with the cursor of a part. The caller holds mu.
+// complete says that a plan is stored, or what of it is stored with the cursor of a part.
 func (u *unit) complete(p *plan, at int) {
 	u.shut()
 	u.alone = false

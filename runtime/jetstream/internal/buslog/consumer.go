@@ -77,7 +77,7 @@ func (cl *cluster) LetGo(ctx context.Context, from engine.Consumer) error {
 	return cl.release(ctx, u)
 }
 
-// end ends the consumer. What it has polled and not settled comes again. The caller holds mu.
+// end ends the consumer. What it has polled and not settled comes again.
 func (c *consumer) end() {
 	c.gone, c.wake = true, func() {}
 	u := c.unit
@@ -94,7 +94,7 @@ func (c *consumer) end() {
 	}
 }
 
-// again makes what was polled come again. The caller holds mu.
+// again makes what was polled come again.
 func (rd *reading) again(f *flight) {
 	seq := f.record.Seq
 	if r := rd.sub.rows[seq]; r != nil {
@@ -296,8 +296,8 @@ func (c *consumer) PollEvent(seq int64) (*engine.Delivery, time.Time, error) {
 	return c.handOut(whole.record(), whole, whole.slot()), time.Time{}, nil
 }
 
-// pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if
-// it is delayed and due. The caller holds mu, which is free while the server is asked.
+// pollAhead is PollEvent for an event that the consumer has not come to. It is handed out if it is delayed and due. It
+// gives mu back while the server is asked.
 func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 	u, h := c.unit, c.unit.in
 	r, err := h.event(context.Background(), seq)
@@ -322,7 +322,7 @@ func (c *consumer) pollAhead(seq int64) (*engine.Delivery, time.Time, error) {
 	return d, time.Time{}, nil
 }
 
-// handOut notes that a delivery is polled. The caller holds mu.
+// handOut notes that a delivery is polled.
 func (c *consumer) handOut(r *engine.Record, row *row, slot int) *engine.Delivery {
 	return c.handOutAs(r, row, slot, c.unit.in.here[r.Type])
 }

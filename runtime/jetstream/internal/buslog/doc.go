@@ -26,7 +26,8 @@
 //
 // A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and knows
 // nothing of those above. There is one lock: the mu of logView guards the records, and what the layers above keep beside
-// them, units included. A method belongs to the layer of its receiver, wherever its file is listed.
+// them, units included. Whoever calls a function that touches these, and does not take mu, holds mu: a test follows all
+// calls. A method belongs to the layer of its receiver, wherever its file is listed.
 //
 // [conn] is the stream, and whether the log is open. It has no records.
 //

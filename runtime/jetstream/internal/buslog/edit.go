@@ -100,8 +100,7 @@ func (ed *editor) makeEvents(ctx context.Context, records []*engine.Record) ([]*
 	return records, nil
 }
 
-// editedInto returns what operators have made from an event, for which subscriptions. The
-// caller holds mu.
+// editedInto returns what operators have made from an event, for which subscriptions.
 func (in *Inspection) editedInto(r *engine.Record) (all []event.Key) {
 	for _, s := range in.inOrder() {
 		if row := s.rows[r.Seq]; row != nil && row.State == ledger.Discarded {

@@ -108,13 +108,13 @@ func (ed *editor) yield(ctx context.Context, tries *int) {
 // lookTries is after how many tries it is time to look.
 const lookTries = 4
 
-// auditMsg returns the message of a new entry in the audit. The caller holds mu.
+// auditMsg returns the message of a new entry in the audit.
 func (ed *editor) auditMsg(e event.AuditEntry) *stream.Msg {
 	return ed.newEntryMsg(ed.newEntry(e))
 }
 
-// newEntry returns an entry with its time and the next number. If somebody else uses the
-// number meanwhile, the batch of the entry is refused and made anew. The caller holds mu.
+// newEntry returns an entry with its time and the next number. If somebody else uses the number meanwhile, the batch of
+// the entry is refused and made anew.
 func (ed *editor) newEntry(e event.AuditEntry) event.AuditEntry {
 	ed.entries++
 	e.ID, e.At = ed.lastEntry+ed.entries, time.Now().UTC()
@@ -140,7 +140,7 @@ type growing struct {
 	draft event.AuditEntry
 }
 
-// begin begins a step. The caller holds mu.
+// begin begins a step.
 func (g *growing) begin() {
 	if g.draft = g.entry; g.draft.ID == 0 {
 		g.draft = g.in.newEntry(g.draft)
@@ -191,8 +191,8 @@ func (in *Inspection) Audit(ctx context.Context, f event.AuditFilter, p event.Pa
 	return view.Page(p, found, 1, func(e event.AuditEntry) []int64 { return []int64{e.ID} }, false)
 }
 
-// auditOf returns what was done to the deliveries of an event, alone or together with
-// others, oldest first: to one subscription, or to all for nil. The caller holds mu.
+// auditOf returns what was done to the deliveries of an event, alone or together with others, oldest first: to one
+// subscription, or to all for nil.
 func (in *Inspection) auditOf(id uuid.UUID, only *sub) (entries []event.AuditEntry) {
 	for _, e := range in.audit {
 		if e.EventID == id && (only == nil || e.Subscription == "" || in.sameName(e.Subscription, only.Name)) {

@@ -216,8 +216,7 @@ func (cl *cluster) take(ctx context.Context, u *unit) (crashes []engine.Crash, e
 	}
 }
 
-// takeable returns the cursors that this process should take: of the whole, of all parts, or
-// of its share of them. The caller holds mu.
+// takeable returns the cursors that this process should take: of the whole, of all parts, or of its share of them.
 func (cl *cluster) takeable(u *unit) (from []int) {
 	s := u.sub
 	dead := func(at int) bool {

@@ -149,8 +149,8 @@ func (rd *reader) before(at time.Time) (int64, error) {
 		}
 	}
 	rd.mu.Unlock()
-	defer rd.mu.Lock()
 	next, err := rd.stream.NextSince(context.Background(), at)
+	rd.mu.Lock()
 	switch {
 	case errors.Is(err, stream.ErrNotFound):
 		return rd.ring.from - 1, nil

@@ -135,8 +135,7 @@ func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*
 	return dst, nil
 }
 
-// same reports whether a consumer may go on with what it polls, after mu was free. If not it
-// polls again. The caller holds mu.
+// same reports whether a consumer may go on with what it polls, after mu was free. If not it polls again.
 func (u *unit) same(c *consumer, back uint64) bool {
 	if !c.gone && u.owns() && !u.moved && u.back == back {
 		return true
@@ -145,7 +144,7 @@ func (u *unit) same(c *consumer, back uint64) bool {
 	return false
 }
 
-// dueSoon returns rows that are due and have to be read. The caller holds mu.
+// dueSoon returns rows that are due and have to be read.
 func (rd *reading) dueSoon(now time.Time, most int) (rows []*row) {
 	s, h := rd.sub, rd.in
 	for _, at := range s.due[:min(2*most, len(s.due))] {

@@ -140,8 +140,8 @@ func (f *follower) followAll(ctx context.Context) error {
 	return nil
 }
 
-// startOver makes the view what it is for a process that only publishes: a try to read all records may have
-// read some of them. The caller holds mu.
+// startOver makes the view what it is for a process that only publishes: a try to read all records may have read some
+// of them.
 func (f *follower) startOver() {
 	known := f.records
 	f.records = records{
@@ -177,8 +177,7 @@ func (f *follower) syncRegistry(ctx context.Context) error {
 	return f.storage("read", err)
 }
 
-// settlement returns a channel that is closed when deliveries are settled. The caller
-// holds mu.
+// settlement returns a channel that is closed when deliveries are settled.
 func (v *logView) settlement() <-chan struct{} {
 	if v.settled == nil {
 		v.settled = make(chan struct{})
@@ -246,7 +245,7 @@ type reaching struct {
 	reached chan struct{}
 }
 
-// noteReached wakes whoever waits for what has arrived. The caller holds mu.
+// noteReached wakes whoever waits for what has arrived.
 func (f *follower) noteReached() {
 	n := 0
 	for ; n < len(f.reaching) && f.reaching[n].seq <= f.received; n++ {

@@ -20,7 +20,7 @@ import (
 // passedAgain is when to look again whether a message that hides a cursor is deleted.
 const passedAgain = 10 * time.Second
 
-// pass notes that a message is none of the bus. The caller holds mu.
+// pass notes that a message is none of the bus.
 func (v *logView) pass(m stream.Stored, why error) {
 	switch kind, _ := split(m.Subject); kind {
 	case registryToken, cursorToken, memberToken, rowToken, auditToken, schemaToken, limitToken, timeToken, activityToken, requestToken, askToken:
@@ -114,8 +114,7 @@ func isForeign(err error) bool {
 	return errors.As(err, &storage) && storage.Fault == event.Foreign
 }
 
-// goneOf returns the rows among the records that a batch replaces which are gone, as far as
-// this process knows. The caller holds mu.
+// goneOf returns the rows among the records that a batch replaces which are gone, as far as this process knows.
 func (v *logView) goneOf(msgs []*stream.Msg) (all []goneAt) {
 	for _, m := range msgs {
 		kind, rest := split(m.Subject)
@@ -126,7 +125,7 @@ func (v *logView) goneOf(msgs []*stream.Msg) (all []goneAt) {
 	return all
 }
 
-// splitRow returns the subscription and the event of the subject of a row, behind its kind. The caller holds mu.
+// splitRow returns the subscription and the event of the subject of a row, behind its kind.
 func (v *logView) splitRow(rest string) (s *sub, seq int64, ok bool) {
 	id, text, _ := strings.Cut(rest, ".")
 	seq, err := strconv.ParseInt(text, 10, 64)

@@ -29,7 +29,7 @@ func (f *follower) renewed() {
 	}
 }
 
-// passHalf passes over half of a batch in what arrives. The caller holds mu.
+// passHalf passes over half of a batch in what arrives.
 func (f *follower) passHalf() {
 	last := f.batch[len(f.batch)-1]
 	clear(f.batch)

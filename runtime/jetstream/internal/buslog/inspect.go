@@ -105,8 +105,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since event.Status)
 	return status, nil
 }
 
-// countTypes counts the newest events, up to a limit. The caller holds mu, which is free
-// while the server is asked.
+// countTypes counts the newest events, up to a limit. It gives mu back while the server is asked.
 func (in *Inspection) countTypes(ctx context.Context, status *event.Status, limit int) error {
 	types := map[string]*event.TypeCount{}
 	status.Types = []event.TypeCount{}
@@ -169,8 +168,7 @@ func (in *Inspection) Subscriptions(ctx context.Context, limit int) (states []ev
 	return in.states(ctx, limit)
 }
 
-// states returns where the subscriptions stand. The caller holds mu, which is free while the
-// server is asked.
+// states returns where the subscriptions stand. It gives mu back while the server is asked.
 func (in *Inspection) states(ctx context.Context, limit int) (states []event.SubscriptionState, err error) {
 	for _, s := range in.inOrder() {
 		lag, err := in.lagOf(ctx, s, limit)
@@ -207,8 +205,7 @@ func (in *Inspection) Declared(ctx context.Context) (all engine.Declared, err er
 	return all, nil
 }
 
-// dispatched reports whether some process has dispatched, all of which have let go of their subscriptions. The caller
-// holds mu.
+// dispatched reports whether some process has dispatched, all of which have let go of their subscriptions.
 func (in *Inspection) dispatched() bool {
 	for _, s := range in.subs {
 		for _, at := range s.live() {
@@ -256,7 +253,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 	return all, owner, nil
 }
 
-// lanes returns those with the most parked deliveries. The caller holds mu.
+// lanes returns those with the most parked deliveries.
 func (in *Inspection) lanes() (all []event.Lane) {
 	type key struct{ subscription, lane string }
 	found := map[key]event.Lane{}
@@ -302,8 +299,8 @@ func (in *Inspection) Schema(ctx context.Context, eventType string) (newest even
 	return newest, nil
 }
 
-// crashLoops reports whether the owner of a subscription has died young, and who has it now, if
-// anybody, is young as well. The caller holds mu.
+// crashLoops reports whether the owner of a subscription has died young, and who has it now, if anybody, is young as
+// well.
 func (in *Inspection) crashLoops() bool {
 	for _, s := range in.subs {
 		for _, at := range s.live() {

@@ -134,8 +134,7 @@ func (in *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled)
 	})
 }
 
-// eventFor returns an event with the states of its deliveries taken together. The caller
-// holds mu.
+// eventFor returns an event with the states of its deliveries taken together.
 func (in *Inspection) eventFor(r *engine.Record) event.Event {
 	one := event.Event{
 		ID: r.ID, Type: in.registry.nameOf(r.Type), Version: r.Version, Status: event.StatusDone, PublishedAt: r.CreatedAt.UTC(), Due: r.Due.UTC(),
@@ -170,7 +169,7 @@ func (in *Inspection) eventFor(r *engine.Record) event.Event {
 	return one
 }
 
-// stateOf returns where an event stands for a subscription. The caller holds mu.
+// stateOf returns where an event stands for a subscription.
 func (v *logView) stateOf(s *sub, r *engine.Record) event.DeliveryState {
 	state := event.DeliveryState{Subscription: s.Name, State: event.StateDone}
 	ran := slices.ContainsFunc(s.of(r).Ran, func(c claim) bool { return c.Seq == r.Seq && !c.Left })
@@ -220,7 +219,7 @@ func (v *logView) stateOf(s *sub, r *engine.Record) event.DeliveryState {
 	return state
 }
 
-// whereabouts says what is known of a delivery that is not dead. The caller holds mu.
+// whereabouts says what is known of a delivery that is not dead.
 func (in *Inspection) whereabouts(ctx context.Context, key event.Key) (string, error) {
 	r, err := in.find(ctx, key.EventID)
 	var missing *event.NotFoundError

@@ -22,7 +22,7 @@ func (l letter) key() event.Key { return event.Key{EventID: l.ID, Subscription: 
 // place orders letters by the time at which they died.
 func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
-// letters returns the dead letters that a filter chooses, in no order. The caller holds mu.
+// letters returns the dead letters that a filter chooses, in no order.
 func (in *Inspection) letters(f engine.Filter) (found []letter) {
 	for at, s := range in.inOrder() {
 		for _, r := range s.rows {
@@ -103,7 +103,7 @@ func (in *Inspection) DeadLetter(ctx context.Context, key event.Key) (history ev
 	return history, err
 }
 
-// letter returns a dead letter, or a *NotFoundError. The caller holds mu.
+// letter returns a dead letter, or a *NotFoundError.
 func (in *Inspection) letter(ctx context.Context, key event.Key) (letter, error) {
 	if entry := in.registry.known(key.Subscription); entry != nil {
 		for at, s := range in.inOrder() {
@@ -166,7 +166,7 @@ func (in *Inspection) FailureGroups(ctx context.Context, f engine.Filter) ([]eve
 	return view.FailureGroups(in.grouped(f)), nil
 }
 
-// grouped returns the dead letters that a filter chooses, to be grouped. The caller holds mu.
+// grouped returns the dead letters that a filter chooses, to be grouped.
 func (in *Inspection) grouped(f engine.Filter) (all []view.Letter) {
 	for _, one := range in.letters(f) {
 		all = append(all, view.Letter{

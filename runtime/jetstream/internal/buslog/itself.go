@@ -133,8 +133,8 @@ type standstill struct {
 	asked, stored uint64 // calls, and changes that were stored, when isStuck was asked last
 }
 
-// isStuck reports whether the unit has done nothing since that was asked last, although there is something to do. Then its
-// process looks at itself, also if it is the only one. The caller holds mu.
+// isStuck reports whether the unit has done nothing since that was asked last, although there is something to do. Then
+// its process looks at itself, also if it is the only one.
 func (u *unit) isStuck() bool {
 	s, c := &u.still, u.consumer
 	u.shut()
@@ -144,8 +144,8 @@ func (u *unit) isStuck() bool {
 	return !polls || !stores
 }
 
-// look looks at the dispatcher: whether it waits for something to do, polls, settles, or has called handlers that are at
-// work. The caller holds mu.
+// look looks at the dispatcher: whether it waits for something to do, polls, settles, or has called handlers that are
+// at work.
 func (u *unit) look() {
 	s, c := &u.still, u.consumer
 	if c == nil || c.heeds == nil || c.heeds() {
@@ -170,5 +170,5 @@ func (rd *reading) isAtWork() bool {
 	return false
 }
 
-// standsStill reports whether the dispatcher does nothing. The caller holds mu.
+// standsStill reports whether the dispatcher does nothing.
 func (u *unit) standsStill() bool { return u.still.looks >= idleLooks }

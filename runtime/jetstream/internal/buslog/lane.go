@@ -29,7 +29,7 @@ type lane struct {
 	turn  time.Time   // when the first delivery of this turn has begun; zero before it
 }
 
-// mayOpen reports whether nothing is in the way. The caller holds the log's mu.
+// mayOpen reports whether nothing is in the way.
 func (u *unit) mayOpen() bool {
 	if !u.busyMode || u.in.alone || u.wary > 0 || len(u.sub.asks) > 0 || u.sub.cancelled > 0 || u.consumer == nil {
 		return false
@@ -59,7 +59,7 @@ func (u *unit) openLane() {
 	u.lane.mu.Unlock()
 }
 
-// shut closes the lane, and carries over what was noted. The caller holds the log's mu.
+// shut closes the lane, and carries over what was noted.
 func (u *unit) shut() {
 	w := &u.lane
 	w.mu.Lock()

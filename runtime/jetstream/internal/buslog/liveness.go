@@ -186,9 +186,8 @@ func (cl *cluster) look(ctx context.Context) {
 	wait.Wait()
 }
 
-// watched returns the processes that have something which this one would take over, or that
-// share subscriptions with it. Those of which it knows that they are dead are not among them.
-// The caller holds mu.
+// watched returns the processes that have something which this one would take over, or that share subscriptions with
+// it. Those of which it knows that they are dead are not among them.
 func (cl *cluster) watched() (all []string) {
 	found := map[string]bool{cl.instance: true}
 	add := func(instance string) {

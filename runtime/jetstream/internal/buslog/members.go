@@ -54,7 +54,7 @@ func (cl *cluster) join(ctx context.Context) error {
 	return cl.patiently(ctx, func() error { return cl.edit(ctx, cl.memberMsg) })
 }
 
-// memberMsg returns the record as it should be, if it is not. The caller holds mu.
+// memberMsg returns the record as it should be, if it is not.
 func (cl *cluster) memberMsg() ([]*stream.Msg, error) {
 	r := memberRecord{maps.Clone(cl.members.Processes)}
 	if r.Processes == nil {
@@ -89,8 +89,7 @@ func (cl *cluster) memberMsg() ([]*stream.Msg, error) {
 	return []*stream.Msg{{Subject: cl.subject(memberToken), Data: data, Only: true, Expect: stream.Expecting(cl.membersRev)}}, nil
 }
 
-// shares returns how many parts each process has that shares a subscription, and how many are
-// free. The caller holds mu.
+// shares returns how many parts each process has that shares a subscription, and how many are free.
 func (cl *cluster) shares(s *sub) (shares map[string]int, free int) {
 	shares = map[string]int{}
 	for instance, m := range cl.members.Processes {
@@ -119,7 +118,7 @@ func lacking(shares map[string]int, me string) (lack int) {
 	return lack
 }
 
-// fairClaims returns the parts that this process should take. The caller holds mu.
+// fairClaims returns the parts that this process should take.
 func (cl *cluster) fairClaims(u *unit) (from []int) {
 	shares, _ := cl.shares(u.sub)
 	mine, in := shares[cl.instance]
@@ -149,8 +148,7 @@ func (cl *cluster) fairClaims(u *unit) (from []int) {
 	return from
 }
 
-// letGo lets go of parts that others should have. It reports whether to call it again. The
-// caller holds mu.
+// letGo lets go of parts that others should have. It reports whether to call it again.
 func (cl *cluster) letGo(now time.Time) (again bool) {
 	for _, u := range cl.units {
 		again = cl.offer(u, now) || again
@@ -194,7 +192,7 @@ func (cl *cluster) letGo(now time.Time) (again bool) {
 	return again
 }
 
-// begunIn returns how many handlers run for a part. The caller holds mu.
+// begunIn returns how many handlers run for a part.
 func (u *unit) begunIn(at int) (n int) {
 	u.shut()
 	for _, f := range u.flights.all {
@@ -217,14 +215,14 @@ func (u *unit) begunIn(at int) (n int) {
 // forVersion reports whether a delivery is held because its owner did not know its version.
 func (r *row) forVersion() bool { return r.State == ledger.Held && !r.HeldSince.IsZero() }
 
-// countNewer counts such deliveries. The caller holds mu.
+// countNewer counts such deliveries.
 func (s *sub) countNewer(r *row, by int) {
 	if r != nil && r.forVersion() {
 		s.newer += by
 	}
 }
 
-// knows reports whether a process with these versions can read a delivery. The caller holds mu.
+// knows reports whether a process with these versions can read a delivery.
 func (v *logView) knows(versions map[string]int, r *row) bool {
 	return slices.ContainsFunc(v.registry.namesOf(r.Type), func(name string) bool { return versions[name] >= r.Version })
 }
@@ -238,7 +236,7 @@ const (
 	others         // it knows nothing of it, and another process knows some
 )
 
-// isFor says whose a part is, or the whole. The caller holds mu.
+// isFor says whose a part is, or the whole.
 func (cl *cluster) isFor(s *sub, at int) (found whose) {
 	if s.newer == 0 { // nearly always
 		return anybodys
@@ -255,7 +253,7 @@ func (cl *cluster) isFor(s *sub, at int) (found whose) {
 	return found
 }
 
-// isKnown reports whether another process that handles a subscription can read a delivery. The caller holds mu.
+// isKnown reports whether another process that handles a subscription can read a delivery.
 func (cl *cluster) isKnown(s *sub, r *row) bool {
 	for instance, m := range cl.members.Processes {
 		handles := slices.Contains(m.Subs, s.ID) || slices.Contains(m.Wholes, s.ID)
@@ -266,8 +264,8 @@ func (cl *cluster) isKnown(s *sub, r *row) bool {
 	return false
 }
 
-// offer lets go of what other processes should have because they know its versions. It reports
-// whether to call it again. The caller holds mu.
+// offer lets go of what other processes should have because they know its versions. It reports whether to call it
+// again.
 func (cl *cluster) offer(u *unit, now time.Time) (again bool) {
 	for _, at := range u.sub.live() {
 		switch p := &u.parts[at]; {

@@ -87,9 +87,8 @@ func (l *Log) Subscriptions(ctx context.Context, limit int) (lags []event.Subscr
 	return lags, nil
 }
 
-// lagOf counts for one subscription, and looks at a few times as many events as the limit at
-// most. Where that does not suffice, the server counts what is left of the log. The caller
-// holds mu, which is free while the server is asked.
+// lagOf counts for one subscription, and looks at a few times as many events as the limit at most. Where that does not
+// suffice, the server counts what is left of the log. It gives mu back while the server is asked.
 func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (event.SubscriptionState, error) {
 	bound := 0
 	if limit < math.MaxInt/4 {

@@ -160,8 +160,7 @@ func (c *consumer) Behind(lanes []string, seq int64) (int, error) {
 	}), nil
 }
 
-// waitsBefore reports whether this process has not in hand one of the deliveries before that of an event. The caller
-// holds mu.
+// waitsBefore reports whether this process has not in hand one of the deliveries before that of an event.
 func (rd *reading) waitsBefore(all []int64, seq int64) bool {
 	for _, one := range all {
 		if one >= seq {
@@ -193,7 +192,7 @@ func (c *consumer) Free(lane string, n int) {
 	u.wake()
 }
 
-// freeNext frees the next n deliveries of a lane, because another one has ended; nil for none. The caller holds mu.
+// freeNext frees the next n deliveries of a lane, because another one has ended; nil for none.
 func (u *unit) freeNext(lane string, n int, by *flight) {
 	l, p := u.parking.lanes[lane], &u.parking
 	for at := 0; l != nil && n > 0 && at < len(l.parked); {
@@ -217,7 +216,7 @@ func (u *unit) freeNext(lane string, n int, by *flight) {
 	}
 }
 
-// freeTurns frees one delivery of each of the next n lanes, until it has come to all of them. The caller holds mu.
+// freeTurns frees one delivery of each of the next n lanes, until it has come to all of them.
 func (u *unit) freeTurns(n int) {
 	p := &u.parking
 	if len(p.turns) == 0 {
@@ -236,7 +235,7 @@ func (u *unit) freeTurns(n int) {
 	}
 }
 
-// free makes a parked delivery due now, which the next cursor of its part says. The caller holds mu.
+// free makes a parked delivery due now, which the next cursor of its part says.
 func (u *unit) free(r *row, by *flight) {
 	p := &u.parking
 	p.removeRow(r)
@@ -248,7 +247,7 @@ func (u *unit) free(r *row, by *flight) {
 	p.freedAt = u.changes
 }
 
-// freeAgain makes due what the last owner of a part has freed, in the same order. The caller holds mu.
+// freeAgain makes due what the last owner of a part has freed, in the same order.
 func (u *unit) freeAgain(at int) {
 	for _, seq := range u.sub.parts[at].Freed {
 		if r := u.sub.rows[seq]; r != nil && r.parked() && covers(at, r.slot()) {
@@ -258,7 +257,7 @@ func (u *unit) freeAgain(at int) {
 }
 
 // freedOf adds to each position the deliveries that were freed, but for those that the plan settles, and those whose
-// predecessors end later. The caller holds mu.
+// predecessors end later.
 func (rd *reading) freedOf(p *plan, all *[1 + partCount]position) {
 	left := rd.parking.freed[:0]
 	for _, one := range rd.parking.freed {
@@ -282,19 +281,19 @@ func (rd *reading) freedOf(p *plan, all *[1 + partCount]position) {
 // ends reports whether a plan stores the end of a delivery, or that is stored; nil for none.
 func (p *plan) ends(f *flight) bool { return f == nil || f.stored || f.plan == p }
 
-// isFreed reports whether a parked delivery is stored as one that was freed before. The caller holds mu.
+// isFreed reports whether a parked delivery is stored as one that was freed before.
 func (rd *reading) isFreed(f *flight) bool {
 	by, early := rd.parking.early[f.record.Seq]
 	return early && f.plan.ends(by)
 }
 
-// storesFreed reports whether the cursors do not say yet what was freed. The caller holds mu.
+// storesFreed reports whether the cursors do not say yet what was freed.
 func (rd *reading) storesFreed() bool {
 	p := &rd.parking
 	return p.freedAt > rd.stored || slices.ContainsFunc(p.freed, func(one freed) bool { return one.by != nil && !one.by.stored })
 }
 
-// ends notes that a delivery has ended in this way, which is to be stored. The caller holds mu.
+// ends notes that a delivery has ended in this way, which is to be stored.
 func (rd *reading) ends(f *flight) {
 	p, seq := &rd.parking, f.record.Seq
 	if p.removeRow(rd.sub.rows[seq]); rd.hands(f.slot()) {
@@ -302,7 +301,7 @@ func (rd *reading) ends(f *flight) {
 	}
 }
 
-// freeAll frees the next delivery of each lane, because another one has ended. The caller holds mu.
+// freeAll frees the next delivery of each lane, because another one has ended.
 func (u *unit) freeAll(lanes []string, by *flight) {
 	for _, lane := range lanes {
 		u.freeNext(lane, 1, by)
@@ -312,7 +311,7 @@ func (u *unit) freeAll(lanes []string, by *flight) {
 	}
 }
 
-// endStored notes that the end of a delivery is stored, with this row; nil for none. The caller holds mu.
+// endStored notes that the end of a delivery is stored, with this row; nil for none.
 func (u *unit) endStored(f *flight, r *row) {
 	if f.how.Lane != "" { // the row may say otherwise
 		u.parking.remove(f.record.Seq, f.how.Lane, f.how.Key)
@@ -331,7 +330,7 @@ func (u *unit) endStored(f *flight, r *row) {
 	}
 }
 
-// leaveLanes takes the deliveries of a part out of their lanes: they are not handed out any more. The caller holds mu.
+// leaveLanes takes the deliveries of a part out of their lanes: they are not handed out any more.
 func (rd *reading) leaveLanes(at int) {
 	leaves := func(seq int64) bool {
 		if f := rd.flights.of(seq); f != nil {
@@ -346,8 +345,7 @@ func (rd *reading) leaveLanes(at int) {
 	}
 }
 
-// forgetLanes is leaveLanes for a part that is not this process's any more. What was freed there is as its record
-// says. The caller holds mu.
+// forgetLanes is leaveLanes for a part that is not this process's any more. What was freed there is as its record says.
 func (rd *reading) forgetLanes(at int) {
 	rd.leaveLanes(at)
 	maps.DeleteFunc(rd.parking.early, func(seq int64, _ *flight) bool { return rd.flights.of(seq) == nil })
@@ -367,7 +365,7 @@ func (rd *reading) forgetLanes(at int) {
 // to leave memory. The deliveries come again when half of them are written.
 const starved = 4096
 
-// starving reports whether so many are unwritten. The caller holds mu.
+// starving reports whether so many are unwritten.
 func (rd *reading) starving() bool {
 	most := starved
 	if rd.parking.starves {

@@ -163,7 +163,7 @@ func (v *logView) news() (pauses []engine.Pause, requests []engine.BreakerReques
 	return v.pausesHere(), slices.Clone(v.requests), asked
 }
 
-// pausesHere returns what is paused under the names of this process. The caller holds mu.
+// pausesHere returns what is paused under the names of this process.
 func (v *logView) pausesHere() []engine.Pause {
 	return view.PausesHere(v.registry.Pauses, v.registry.Types, v.here, func(name string) string {
 		if s := v.registry.known(name); s != nil {
@@ -173,7 +173,7 @@ func (v *logView) pausesHere() []engine.Pause {
 	})
 }
 
-// typePaused reports whether a type is paused, under any of its names. The caller holds mu.
+// typePaused reports whether a type is paused, under any of its names.
 func (v *logView) typePaused(written string) bool {
 	return view.TypePaused(v.registry.Pauses, v.registry.namesOf, written)
 }
@@ -218,8 +218,7 @@ func (ed *editor) hide(ctx context.Context) error {
 	})
 }
 
-// showMsg returns the record with what this process shows, or without for nil. The caller
-// holds mu.
+// showMsg returns the record with what this process shows, or without for nil.
 func (ed *editor) showMsg(a *engine.Activity) *stream.Msg {
 	r := activityRecord{Processes: map[string]process{}}
 	for instance, p := range ed.activity.Processes {
@@ -234,7 +233,7 @@ func (ed *editor) showMsg(a *engine.Activity) *stream.Msg {
 	return &stream.Msg{Subject: ed.subject(activityToken), Data: data, Only: true, Expect: stream.Expecting(ed.activityRev)}
 }
 
-// owns reports whether a process has a subscription. The caller holds mu.
+// owns reports whether a process has a subscription.
 func (v *logView) owns(instance string) bool {
 	for _, s := range v.subs {
 		if s.owners()[instance] != nil {

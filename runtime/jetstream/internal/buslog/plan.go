@@ -40,8 +40,7 @@ func (st *storing) lookUp(taken []*flight) (lookedUp, error) {
 	return found, nil
 }
 
-// makePlan returns the batch that stores how deliveries have ended. It keeps the slice of them. The
-// caller holds mu.
+// makePlan returns the batch that stores how deliveries have ended. It keeps the slice of them.
 func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.Record) *plan {
 	h := u.in
 	p := &plan{changes: u.changes, cursors: map[int]*cursor{}, flights: taken[:0], apart: u.storesApart(taken)}
@@ -99,9 +98,9 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 	return p
 }
 
-// storesApart reports whether the cursors of the parts are stored by a message each, because nothing else is to be stored:
-// a server that has no others syncs its disk several times for an atomic batch, and not at all for a message. That a
-// delivery was freed is stored no later than what ended after that, in whatever part. The caller holds mu.
+// storesApart reports whether the cursors of the parts are stored by a message each, because nothing else is to be
+// stored: a server that has no others syncs its disk several times for an atomic batch, and not at all for a message.
+// That a delivery was freed is stored no later than what ended after that, in whatever part.
 func (rd *reading) storesApart(taken []*flight) bool {
 	return rd.sub.divided() && len(rd.sub.asks) == 0 && !rd.storesFreed() && rd.in.stream.IsAlone() &&
 		!slices.ContainsFunc(taken, func(f *flight) bool { return !rd.plain(f) })

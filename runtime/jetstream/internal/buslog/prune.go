@@ -80,8 +80,7 @@ type pruneLook struct {
 	again  int64            // the first event that has to be looked at again; 0 for none yet
 }
 
-// see notes an event that was looked at, and reports whether it can be pruned. The caller holds
-// mu.
+// see notes an event that was looked at, and reports whether it can be pruned.
 func (p *pruneLook) see(rd *reader, r *engine.Record) bool {
 	switch {
 	case rd.prunable(r, p.before):
@@ -184,7 +183,7 @@ func (l *Log) forget(ctx context.Context, old []*engine.Record) (deleted, looked
 	return len(p.Seqs), looked, nil
 }
 
-// applyPruned forgets events that are deleted. The caller holds mu.
+// applyPruned forgets events that are deleted.
 func (v *logView) applyPruned(p pruned) {
 	gone := map[int64]bool{}
 	for _, seq := range p.Seqs {

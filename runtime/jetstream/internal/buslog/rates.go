@@ -31,7 +31,7 @@ type stand struct {
 	lag  event.SubscriptionState
 }
 
-// markOf returns where the log stands. The caller holds mu.
+// markOf returns where the log stands.
 func (in *Inspection) markOf(states []event.SubscriptionState) mark {
 	now := mark{at: time.Now(), log: in.registry.Log, head: in.applied, subscriptions: map[string]stand{}}
 	lags := map[string]event.SubscriptionState{}
@@ -60,9 +60,8 @@ func (in *Inspection) markOf(states []event.SubscriptionState) mark {
 	return now
 }
 
-// rates adds to a status how fast the bus has worked since an earlier mark, unless that was of
-// another log, or of a later state of this one. The caller holds mu, which is free while the
-// server is asked.
+// rates adds to a status how fast the bus has worked since an earlier mark, unless that was of another log, or of a
+// later state of this one. It gives mu back while the server is asked.
 func (in *Inspection) rates(ctx context.Context, now, before mark, status *event.Status) error {
 	seconds := now.at.Sub(before.at).Seconds()
 	if seconds <= 0 || before.log != now.log || now.head < before.head {
@@ -184,7 +183,7 @@ const (
 	snoozedShown = 10
 )
 
-// snoozed returns what was put off too often, the most often first. The caller holds mu.
+// snoozed returns what was put off too often, the most often first.
 func (in *Inspection) snoozed() []event.Snoozed {
 	type candidate struct {
 		*row

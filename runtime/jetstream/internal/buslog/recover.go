@@ -78,8 +78,8 @@ func (cl *cluster) recover(u *unit, c *cursor, calls called, room int) (msgs []*
 	return msgs, crashes, true, nil
 }
 
-// rowOfClaim returns a copy of the row of a delivery that was at work, and the sequence number of its record; nil if the
-// delivery has ended or its event is gone. The caller holds mu, which is free while the server is asked.
+// rowOfClaim returns a copy of the row of a delivery that was at work, and the sequence number of its record; nil if
+// the delivery has ended or its event is gone. It gives mu back while the server is asked.
 func (cl *cluster) rowOfClaim(s *sub, one claim) (*row, int64, error) {
 	before, err := cl.wholeRow(s, one.Seq)
 	switch {
@@ -104,7 +104,7 @@ func (cl *cluster) rowOfClaim(s *sub, one claim) (*row, int64, error) {
 // handler has ended a process alone.
 const togetherText = "the process ended while this handler and others were running; it has ended again while this one ran alone"
 
-// judge says what a crash says about deliveries that were at work, by the sequence numbers of their events. The caller holds mu.
+// judge says what a crash says about deliveries that were at work, by the sequence numbers of their events.
 func (s *sub) judge(ran []claim, others ledger.Others, sure bool) map[int64]ledger.Verdict {
 	own, verdicts := make([]ledger.Claim, len(ran)), map[int64]ledger.Verdict{}
 	for i, one := range ran {
@@ -270,8 +270,8 @@ func (cl *cluster) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	return c, nil
 }
 
-// lost reports whether the owner of a cursor has died, as this process is to take it over. One that is idle has not: what
-// it handles comes again, and is no suspect. The caller holds mu.
+// lost reports whether the owner of a cursor has died, as this process is to take it over. One that is idle has not:
+// what it handles comes again, and is no suspect.
 func (cl *cluster) lost(c *cursor) bool {
 	return c.Owner != "" && (c.Fallen || c.Owner != cl.instance && !(cl.dead[c.Owner] && cl.idle[c.Owner]))
 }

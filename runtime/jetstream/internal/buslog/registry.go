@@ -284,8 +284,7 @@ func (r *registry) namesOf(written string) []string {
 	return []string{written}
 }
 
-// wanted reports whether some subscription gets one of the bus's own types. The caller
-// holds mu.
+// wanted reports whether some subscription gets one of the bus's own types.
 func (v *logView) wanted(ownType string) bool {
 	name := ownType
 	if base, dead := strings.CutPrefix(ownType, engine.DeadType("")); dead {
@@ -334,12 +333,12 @@ func (ed *editor) declareTypesOf(ctx context.Context, records []engine.Record) e
 	})
 }
 
-// nameHere returns the name that this process uses for a subscription. The caller holds mu.
+// nameHere returns the name that this process uses for a subscription.
 func (s *sub) nameHere() string {
 	return cmp.Or(s.calledHere(), s.Name)
 }
 
-// calledHere returns what the program calls a subscription that it polls; empty if it does not. The caller holds mu.
+// calledHere returns what the program calls a subscription that it polls; empty if it does not.
 func (s *sub) calledHere() string {
 	if s == nil || s.listener == nil {
 		return ""

@@ -36,7 +36,7 @@ const notedTime = 20 * time.Second
 // noteTime is how long a note is kept.
 const noteTime = time.Minute
 
-// fail makes the log broken. The caller holds mu.
+// fail makes the log broken.
 func (v *logView) fail(why *event.StorageError) {
 	if v.closed {
 		return

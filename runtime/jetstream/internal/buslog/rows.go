@@ -63,8 +63,7 @@ func (v *logView) applyRow(rest string, m stream.Stored) error {
 	return nil
 }
 
-// countCancelled counts deliveries that somebody has cancelled and that are not settled. The
-// caller holds mu.
+// countCancelled counts deliveries that somebody has cancelled and that are not settled.
 func (s *sub) countCancelled(r *row, by int) {
 	if r != nil && r.Cancelled && r.State.Open() {
 		s.cancelled += by
@@ -78,7 +77,6 @@ type goneRow struct {
 }
 
 // noteGone notes that a row is gone, and forgets those that the server has deleted by now.
-// The caller holds mu.
 func (s *sub) noteGone(seq, rev int64) {
 	s.gone[seq] = rev
 	s.goneRows = append(s.goneRows, goneRow{seq, rev, time.Now()})
@@ -90,7 +88,7 @@ func (s *sub) noteGone(seq, rev int64) {
 	}
 }
 
-// queueRow notes when a row is due, if this process handles it. The caller holds mu.
+// queueRow notes when a row is due, if this process handles it.
 func (s *sub) queueRow(r *row) {
 	if s.listener != nil {
 		s.listener.queueRow(r)
@@ -169,7 +167,7 @@ const mostLeftovers = 1 << 16
 // tidyAgain is the pause after the servers have not answered.
 const tidyAgain = time.Second
 
-// tidy has the servers delete what may be left of a row. The caller holds mu.
+// tidy has the servers delete what may be left of a row.
 func (h *handled) tidy(one leftover) {
 	if len(h.leftovers) == mostLeftovers {
 		h.leftovers = h.leftovers[1:]

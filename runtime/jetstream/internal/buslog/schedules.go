@@ -173,7 +173,7 @@ func (ed *editor) ReturnLimits(ctx context.Context, unused []engine.LimitLease) 
 	})
 }
 
-// bucketsToChange returns the buckets of a record that is to be changed. The caller holds mu.
+// bucketsToChange returns the buckets of a record that is to be changed.
 func (ed *editor) bucketsToChange(changed map[int]bucketRecord, at int) map[string]engine.LimitBucket {
 	if changed[at].Buckets == nil {
 		of := maps.Clone(ed.buckets[at].Buckets)

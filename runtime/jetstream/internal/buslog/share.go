@@ -24,21 +24,21 @@ type share struct {
 	top     int64     // the last event of it that has ended
 }
 
-// owns reports whether anything of the subscription is this process's. The caller holds mu.
+// owns reports whether anything of the subscription is this process's.
 func (sh *shares) owns() bool {
 	return slices.ContainsFunc(sh.parts[:], func(p share) bool { return p.owned })
 }
 
-// has reports whether the events of a slot are this process's. The caller holds mu.
+// has reports whether the events of a slot are this process's.
 func (sh *shares) has(slot int) bool { return sh.parts[sh.sub.at(slot)].owned }
 
-// hands reports whether events of a slot are handed out. The caller holds mu.
+// hands reports whether events of a slot are handed out.
 func (sh *shares) hands(slot int) bool {
 	p := &sh.parts[sh.sub.at(slot)]
 	return p.owned && !p.leaving
 }
 
-// nextOf returns the first event of a slot that was not looked at. The caller holds mu.
+// nextOf returns the first event of a slot that was not looked at.
 func (rd *reading) nextOf(slot int) int64 {
 	at := rd.sub.at(slot)
 	switch p := &rd.parts[at]; {
@@ -54,7 +54,7 @@ func (rd *reading) nextOf(slot int) int64 {
 // covers reports whether a part, or the whole, has a slot.
 func covers(at, slot int) bool { return at == whole || at == partAt(slot) }
 
-// touch notes that something of a slot is to be stored. The caller holds mu.
+// touch notes that something of a slot is to be stored.
 func (st *storing) touch(slot int, atOnce bool) {
 	st.touched(slot)
 	st.signal(atOnce)
@@ -88,7 +88,7 @@ func (u *unit) growUp(at int) {
 	}
 }
 
-// sayLooping stores cursors that say that a process has died young before this one. The caller holds mu.
+// sayLooping stores cursors that say that a process has died young before this one.
 func (h *handled) sayLooping() {
 	for _, u := range h.units {
 		if !u.owns() {
@@ -103,8 +103,8 @@ func (h *handled) sayLooping() {
 	}
 }
 
-// acquire makes the unit hand out a part, or the whole: this process has stored its cursor.
-// After a crash of the last owner the next handlers are claimed exactly. The caller holds mu.
+// acquire makes the unit hand out a part, or the whole: this process has stored its cursor. After a crash of the last
+// owner the next handlers are claimed exactly.
 func (u *unit) acquire(at int, wary int) {
 	u.shut()
 	c := &u.sub.parts[at].cursor
@@ -165,7 +165,7 @@ func (u *unit) acquire(at int, wary int) {
 	u.wake()
 }
 
-// queueRows notes when the rows of a part are due, and in which lanes they are. The caller holds mu.
+// queueRows notes when the rows of a part are due, and in which lanes they are.
 func (u *unit) queueRows(at int) {
 	var inLanes []*row
 	for _, r := range u.sub.rows {
@@ -183,8 +183,7 @@ func (u *unit) queueRows(at int) {
 	}
 }
 
-// lose forgets everything of a part, or of the whole: it is not this process's any more. The
-// caller holds mu.
+// lose forgets everything of a part, or of the whole: it is not this process's any more.
 func (u *unit) lose(at int) {
 	u.shut()
 	u.parts[at] = share{n: u.parts[at].n}
@@ -211,16 +210,16 @@ func (u *unit) lose(at int) {
 	u.wake()
 }
 
-// forgetLeft forgets what comes again of a part that is not this process's any more, its lanes, and the
-// handlers that it has left behind. The caller holds mu.
+// forgetLeft forgets what comes again of a part that is not this process's any more, its lanes, and the handlers that
+// it has left behind.
 func (cs *claims) forgetLeft(at int) {
 	cs.reopen = slices.DeleteFunc(cs.reopen, func(one reopened) bool { return covers(at, one.slot) })
 	cs.forgetLanes(at)
 	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
-// leave begins to let go of a part, or of the whole. What was polled of it and not begun is
-// dropped when its turn comes. The caller holds mu.
+// leave begins to let go of a part, or of the whole. What was polled of it and not begun is dropped when its turn
+// comes.
 func (u *unit) leave(at int) {
 	p := &u.parts[at]
 	if !p.owned || p.leaving {
@@ -246,7 +245,7 @@ func (u *unit) leave(at int) {
 	u.wake()
 }
 
-// stay ends leave: the handlers take too long. The caller holds mu.
+// stay ends leave: the handlers take too long.
 func (u *unit) stay(at int) {
 	p := &u.parts[at]
 	if at != whole {
@@ -264,8 +263,7 @@ func (u *unit) stay(at int) {
 	u.wake()
 }
 
-// quiet reports whether nothing of a part is polled, but for what a plan settles. The caller
-// holds mu.
+// quiet reports whether nothing of a part is polled, but for what a plan settles.
 func (rd *reading) quiet(at int, p *plan) bool {
 	for _, f := range rd.flights.all {
 		if covers(at, f.slot()) && f.plan != p {

@@ -31,7 +31,7 @@ type standing struct {
 	since time.Time
 }
 
-// noteStalled notes what stands still. The caller holds mu, which is free while the server is asked.
+// noteStalled notes what stands still. It gives mu back while the server is asked.
 func (in *Inspection) noteStalled(ctx context.Context, status *event.Status) error {
 	for _, s := range in.inOrder() {
 		at := slices.IndexFunc(status.Subscriptions, func(one event.SubscriptionState) bool { return one.Name == s.Name })
@@ -77,7 +77,7 @@ func (l *Log) still(ctx context.Context) (map[string][]event.Stalled, error) {
 	return all, nil
 }
 
-// stalled returns what stands still of a subscription. The caller holds mu, which is free while the server is asked.
+// stalled returns what stands still of a subscription. It gives mu back while the server is asked.
 func (l *Log) stalled(ctx context.Context, s *sub) ([]event.Stalled, error) {
 	if l.registry.pauseAt(engine.Pause{Kind: engine.PauseSubscription, Target: s.Name}) >= 0 {
 		return nil, nil

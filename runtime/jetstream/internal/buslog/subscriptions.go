@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// declareConsumers adds consumers, or changes known ones. It returns the entries of the audit. The caller holds mu.
+// declareConsumers adds consumers, or changes known ones. It returns the entries of the audit.
 func (ed *editor) declareConsumers(r *registry, specs []engine.ConsumerSpec) (notes []*stream.Msg, err error) {
 	for _, spec := range specs {
 		if _, err := r.find(spec); err != nil {

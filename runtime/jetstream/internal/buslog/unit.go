@@ -105,7 +105,7 @@ type claims struct {
 	calm      *time.Timer // see calmDown
 }
 
-// unitOf returns the unit of a subscription. The caller holds mu.
+// unitOf returns the unit of a subscription.
 func (h *handled) unitOf(s *sub) *unit {
 	u := h.units[s.ID]
 	if u == nil {
@@ -135,7 +135,7 @@ func (u *unit) ring() {
 	u.wake()
 }
 
-// changed notes that something is to be stored, at once or soon. The caller holds mu.
+// changed notes that something is to be stored, at once or soon.
 func (st *storing) changed(atOnce bool) {
 	st.changes++
 	st.signal(atOnce)
@@ -172,7 +172,7 @@ func (u *unit) writeNow(ctx context.Context) (bool, error) {
 	return u.owns(), nil
 }
 
-// awaitWritten waits until something is stored. The caller holds mu, which is free meanwhile.
+// awaitWritten waits until something is stored. It gives mu back meanwhile.
 func (st *storing) awaitWritten(ctx context.Context) error {
 	h := st.in
 	if st.written == nil {
@@ -193,7 +193,7 @@ func (st *storing) awaitWritten(ctx context.Context) error {
 	}
 }
 
-// noteWritten wakes whoever waits for something to be stored. The caller holds mu.
+// noteWritten wakes whoever waits for something to be stored.
 func (st *storing) noteWritten() {
 	if st.written != nil {
 		close(st.written)
@@ -201,7 +201,7 @@ func (st *storing) noteWritten() {
 	}
 }
 
-// remove says that the subscription is forgotten. The caller holds mu.
+// remove says that the subscription is forgotten.
 func (u *unit) remove() {
 	u.loseAll()
 	if u.consumer != nil {
@@ -218,7 +218,7 @@ type reopened struct {
 	slot int
 }
 
-// putBack makes an event that was polled and not begun come again. The caller holds mu.
+// putBack makes an event that was polled and not begun come again.
 func (rd *reading) putBack(one reopened) {
 	rd.back++
 	at, found := slices.BinarySearchFunc(rd.reopen, one.seq, compareReopened)
@@ -232,7 +232,7 @@ func compareReopened(one reopened, seq int64) int { return cmp.Compare(one.seq, 
 // sent implements [listener].
 func (st *storing) sent(at int, data []byte) *cursor { return st.plan.isSent(at, data) }
 
-// cursorChanged looks at a cursor that has arrived. The caller holds mu.
+// cursorChanged looks at a cursor that has arrived.
 func (u *unit) cursorChanged(at int) {
 	c := &u.sub.parts[at].cursor
 	switch {
@@ -260,7 +260,7 @@ func (u *unit) cursorChanged(at int) {
 	}
 }
 
-// rowChanged looks at a row that has arrived. The caller holds mu.
+// rowChanged looks at a row that has arrived.
 func (u *unit) rowChanged(before, r *row) {
 	if r.forVersion() {
 		u.in.lack() // somebody else may know it

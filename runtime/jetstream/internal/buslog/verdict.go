@@ -49,7 +49,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	u.freeAll(v.Frees, f)
 }
 
-// end notes how a delivery has ended. The caller holds mu.
+// end notes how a delivery has ended.
 func (u *unit) end(f *flight, v engine.Disposition) {
 	f.ended, f.how = true, &v
 	if f.begun && !f.returned {
@@ -66,8 +66,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 	u.touch(f.slot(), !u.plain(f) || len(u.queue) >= mostUnstored*3/4)
 }
 
-// plain reports whether a delivery has simply gone well: its cursor says all of it. The caller
-// holds mu.
+// plain reports whether a delivery has simply gone well: its cursor says all of it.
 func (st *storing) plain(f *flight) bool {
 	return !f.delayed && !f.ahead && f.how.Kind == engine.Done && f.how.Attempt == nil && len(f.how.Staged) == 0 && st.sub.rows[f.record.Seq] == nil
 }
@@ -81,7 +80,7 @@ func (f *flight) after(v *engine.Disposition, cancelled bool) (ledger.Next, ledg
 	return before.After(f.begun, v, ledger.Moment{Due: v.Due, Cancelled: cancelled})
 }
 
-// delay makes a delayed event a row that waits. The caller holds mu.
+// delay makes a delayed event a row that waits.
 func (u *unit) delay(r *engine.Record) {
 	u.shut()
 	f := &flight{record: r, in: uint8(slotOf(r)), delayed: true}
@@ -89,8 +88,7 @@ func (u *unit) delay(r *engine.Record) {
 	u.end(f, engine.Disposition{})
 }
 
-// rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep
-// and nothing to delete. The caller holds mu.
+// rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep and nothing to delete.
 func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	before := rd.wholeOf(f.record.Seq)
 	if f.delayed && before != nil { // somebody has cancelled it meanwhile
@@ -206,9 +204,8 @@ type position struct {
 	freed []int64
 }
 
-// positions returns how far all parts are when a plan is stored. A cursor has a list of the
-// events that have not ended only up to the last one that has. It stands at the first one
-// behind that: who takes over looks at the others again. The caller holds mu.
+// positions returns how far all parts are when a plan is stored. A cursor has a list of the events that have not ended
+// only up to the last one that has. It stands at the first one behind that: who takes over looks at the others again.
 func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 	var floor [1 + partCount]int64
 	for _, at := range cs.sub.live() {
@@ -255,8 +252,7 @@ func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 	return all
 }
 
-// cursorOf returns the next cursor of a part, or of the whole, and if the part is left. The
-// caller holds mu.
+// cursorOf returns the next cursor of a part, or of the whole, and if the part is left.
 func (cs *claims) cursorOf(at int, position *position, left bool) *cursor {
 	c, p := cs.sub.parts[at].cursor, &cs.parts[at]
 	p.n = max(p.n, c.N) + 1 // every cursor has a number of its own, stored or not

@@ -16,7 +16,9 @@ import (
 
 // logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of the
 // records: it guards the fields that follow it, and those of the layers above. A change that needs more than one row
-// holds it all the while. What a message changes of a subscription is told to its [listener].
+// holds it all the while. A function that touches what mu guards, and does not take mu itself, is called with mu held:
+// TestWhatTheLockGuardsIsTouchedWithTheLockHeld follows all calls. What a message changes of a subscription is told to
+// its [listener].
 type logView struct {
 	conn
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known; publishers ask without mu
@@ -81,7 +83,7 @@ type listener interface {
 	endsCancelled(seq int64) bool
 }
 
-// listen makes a listener hear of a subscription; nil for none any more. The caller holds mu.
+// listen makes a listener hear of a subscription; nil for none any more.
 func (v *logView) listen(s *sub, to listener) {
 	if s.listener = to; to == nil {
 		delete(v.listening, s.ID)
@@ -136,8 +138,7 @@ type sub struct {
 	goneRows  []goneRow           // in the order in which they went
 }
 
-// sent returns the cursor of a part if this process has just sent it, so that it need not be decoded. The caller holds
-// mu.
+// sent returns the cursor of a part if this process has just sent it, so that it need not be decoded.
 func (s *sub) sent(at int, data []byte) *cursor {
 	if s == nil || s.listener == nil {
 		return nil
@@ -341,7 +342,7 @@ func (v *logView) applyEvent(r *engine.Record) {
 	}
 }
 
-// registryChanged computes what follows from the registry. The caller holds mu.
+// registryChanged computes what follows from the registry.
 func (v *logView) registryChanged() {
 	types := map[typenames.Key]bool{}
 	for _, t := range v.registry.Types {
@@ -381,7 +382,7 @@ func (v *logView) registryChanged() {
 	v.noteSettled()
 }
 
-// wakeUnits makes all consumers poll. The caller holds mu.
+// wakeUnits makes all consumers poll.
 func (v *logView) wakeUnits() {
 	for _, s := range v.listening {
 		s.listener.wake()
@@ -398,7 +399,7 @@ func (v *logView) enter() error {
 	return nil
 }
 
-// wakeAll wakes everybody who waits. The caller holds mu.
+// wakeAll wakes everybody who waits.
 func (v *logView) wakeAll() {
 	v.noteSettled()
 	for w := range v.watches {
@@ -406,7 +407,7 @@ func (v *logView) wakeAll() {
 	}
 }
 
-// inOrder returns the subscriptions in the order in which they were made. The caller holds mu.
+// inOrder returns the subscriptions in the order in which they were made.
 func (v *logView) inOrder() (all []*sub) {
 	for _, entry := range v.registry.Subs {
 		all = append(all, v.subs[entry.ID])

@@ -71,8 +71,7 @@ func (l *Log) Outcome(ctx context.Context, seq int64) (outcome []engine.Settleme
 	return outcome, err
 }
 
-// neverBegins tells whether it is known that no handler is called any more for an open delivery that was cancelled. The
-// caller holds mu.
+// neverBegins tells whether it is known that no handler is called any more for an open delivery that was cancelled.
 func (s *sub) neverBegins(one *engine.Record, r *row) bool {
 	if r != nil {
 		one = r.record()
@@ -83,8 +82,7 @@ func (s *sub) neverBegins(one *engine.Record, r *row) bool {
 	return r != nil && r.State.Open() && r.Cancelled && r.Answer == refused && r.Reason == engine.ReasonCancelled
 }
 
-// endsCancelled tells whether a delivery that was cancelled has ended so in this process, which is yet to be stored. The
-// caller holds mu.
+// endsCancelled tells whether a delivery that was cancelled has ended so in this process, which is yet to be stored.
 func (s *sub) endsCancelled(seq int64) bool {
 	return s.listener != nil && s.listener.endsCancelled(seq)
 }

@@ -139,8 +139,7 @@ func (in *Inspection) Follow(ctx context.Context, f engine.Following) (part even
 	return part, err
 }
 
-// newestOf returns the newest events up to a sequence number that a filter chooses, the
-// oldest of them first. The caller holds mu.
+// newestOf returns the newest events up to a sequence number that a filter chooses, the oldest of them first.
 func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, limit int) (found []event.Event, err error) {
 	if limit == 0 {
 		return nil, nil
@@ -155,8 +154,8 @@ func (in *Inspection) newestOf(ctx context.Context, f engine.Filter, seq int64, 
 	return found, err
 }
 
-// restored tells whether a place is of another log, or of a later state of this one, into
-// which a backup was restored since. The caller holds mu.
+// restored tells whether a place is of another log, or of a later state of this one, into which a backup was restored
+// since.
 func (in *Inspection) restored(ctx context.Context, place engine.FollowMark) bool {
 	if place.Log != in.registry.Log || place.Seq > in.applied {
 		return true

@@ -63,7 +63,7 @@ func (r *row) lastFailed() string {
 	return r.lastKind
 }
 
-// keep puts a row into the view. The caller holds mu.
+// keep puts a row into the view.
 func (v *logView) keep(s *sub, r *row) *row {
 	switch {
 	case !v.allRows && r.Bare:
@@ -78,7 +78,7 @@ func (v *logView) keep(s *sub, r *row) *row {
 	return r
 }
 
-// inMemory returns the whole of a row, or nil if it has to be read. The caller holds mu.
+// inMemory returns the whole of a row, or nil if it has to be read.
 func (v *logView) inMemory(r *row) *row {
 	if !r.isPart {
 		return r
@@ -86,9 +86,8 @@ func (v *logView) inMemory(r *row) *row {
 	return v.whole.rows[r.rev]
 }
 
-// wholeRow returns the whole row of a delivery, or nil if it has none. The caller holds mu,
-// which is free while the server is asked: then the row that is returned is the one that the
-// view has now.
+// wholeRow returns the whole row of a delivery, or nil if it has none. It gives mu back while the server is asked: then
+// the row that is returned is the one that the view has now.
 func (f *follower) wholeRow(s *sub, seq int64) (*row, error) {
 	for {
 		r := s.rows[seq]
@@ -196,8 +195,8 @@ func (rd *reader) readSoon(rows []*row) {
 	}
 }
 
-// wholeRows returns the whole rows of deliveries that are to be stored, or to be answered
-// for, by event. The caller holds mu, which is free while the server is asked.
+// wholeRows returns the whole rows of deliveries that are to be stored, or to be answered for, by event. It gives mu
+// back while the server is asked.
 func (st *storing) wholeRows(taken []*flight) (map[int64]*row, error) {
 	if len(st.sub.rows) == 0 && len(st.sub.asks) == 0 && !slices.ContainsFunc(taken, func(f *flight) bool { return f.row != nil }) {
 		return nil, nil
@@ -238,8 +237,7 @@ func (st *storing) wholeRows(taken []*flight) (map[int64]*row, error) {
 	}
 }
 
-// wholeOf returns the whole row of a delivery that is to be stored, or nil if it has none. The
-// caller holds mu.
+// wholeOf returns the whole row of a delivery that is to be stored, or nil if it has none.
 func (st *storing) wholeOf(seq int64) *row {
 	r := st.sub.rows[seq]
 	if r == nil || !r.isPart {
