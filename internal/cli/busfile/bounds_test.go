@@ -122,6 +122,8 @@ var viewsThatLook = []reading{
 	{"/events?status=done", looked, ""},
 	{"/events?since=2026-03-14T02:39", few, ""},
 	{"/events?until=2026-03-14T02:00", looked, ""},
+	{"/publish", one, ""},
+	{"/publish?type=user.registered", one, ""},
 	{"/subscriptions", counted, ""},
 	{"/subscription?name=mailer", 110, dead},
 	{"/catalogue", one, ""},

@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,7 +48,11 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	var again *formAgain
 	switch {
 	case errors.As(err, &again):
-		return p.write(w, q, statusOf(again.err), again.sheet, again.data)
+		status := http.StatusOK
+		if again.err != nil {
+			status = statusOf(again.err)
+		}
+		return p.write(w, q, status, again.sheet, again.data)
 	case err != nil:
 		return err
 	}
@@ -69,10 +74,10 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 type formAgain struct {
 	sheet *sheet
 	data  any
-	err   error
+	err   error // nil if what was typed is fine, and the form asks whether to do it
 }
 
-func (f *formAgain) Error() string { return f.err.Error() }
+func (f *formAgain) Error() string { return fmt.Sprint("the form is shown again: ", f.err) }
 func (f *formAgain) Unwrap() error { return f.err }
 
 // sentence makes a sentence of an error.
