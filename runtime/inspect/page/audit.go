@@ -24,6 +24,7 @@ type auditData struct {
 	Next    string // the address of the next page; empty for none
 	CLI     string
 	Chosen  bool
+	Why     string // what was typed is refused; empty if it is not
 }
 
 // auditForm is what was asked for.
@@ -44,7 +45,7 @@ func fillAudit(q *request) (any, error) {
 	form := auditForm{q.FormValue("actor"), q.FormValue("action"), q.FormValue("subscription"), q.FormValue("since"), q.FormValue("until")}
 	filter, flags, err := form.filter()
 	if err != nil {
-		return nil, err
+		return nil, &formAgain{nil, &auditData{Form: form, Actions: inspect.Actions(), CLI: commandline.Of("audit", nil, target), Why: err.Error()}, err}
 	}
 	entries, next, err := q.file().Audit(q.Context(), filter, event.Page{After: q.FormValue("after"), Limit: eventsOnPage})
 	if err != nil {

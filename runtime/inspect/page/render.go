@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -109,6 +110,10 @@ type shownRows struct {
 // show answers with a page.
 func (p *Page) show(w http.ResponseWriter, q *request, s *sheet) error {
 	data, err := s.fill(q)
+	var again *formAgain
+	if errors.As(err, &again) {
+		return p.writeAgain(w, q, &formAgain{s, again.data, again.err})
+	}
 	if err != nil {
 		return err
 	}
