@@ -313,7 +313,7 @@ func TestOneLetterIsRetriedDiscardedOrEdited(t *testing.T) {
 		if status, _, _ := post(p, "/edit-letter", append(fields, "payload", `{"number":"x"}`)...); status != http.StatusBadRequest {
 			t.Errorf("a payload that is wrong is taken: %d", status)
 		}
-		if status, _, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7,"x":"`+inspect.HiddenValue+`"}`)...); status != http.StatusBadRequest || !strings.Contains(text, "a value that this page hides") {
+		if status, _, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7,"x":"`+inspect.HiddenValue+`"}`)...); status != http.StatusBadRequest || !strings.Contains(text, "stands for a value that is not shown") {
 			t.Errorf("a payload with hidden values is taken: %d", status)
 		}
 		status, header, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7}`)...)
