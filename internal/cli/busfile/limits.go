@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -45,7 +46,7 @@ func listLimits(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines := heldLanes(lanes, running)
+	lines := standing.Lanes(lanes, running)
 	switch {
 	case c.json:
 		return cli.Lines(lines)
@@ -63,31 +64,6 @@ func listLimits(c *call) (string, error) {
 		table.Row(l.Subscription, laneKind(l.Lane), l.Key, terminal.Number(l.Waiting), longest, c.holders(l.HeldBy))
 	}
 	return table.Render(c.screen), nil
-}
-
-// heldLane is a lane with the handlers that have places in its limit.
-type heldLane struct {
-	event.Lane
-	HeldBy []event.Running `json:"held_by"`
-}
-
-// heldLanes returns lanes with their holders, and behind them the limits that are held and for which nothing is parked.
-func heldLanes(lanes []event.Lane, running []event.Running) (all []heldLane) {
-	parked := map[event.Place]bool{}
-	for _, l := range lanes {
-		parked[event.Place{Limit: l.Limit, Key: l.Key}] = true
-		all = append(all, heldLane{l, append([]event.Running{}, l.HeldBy(running)...)})
-	}
-	for _, r := range running {
-		for _, p := range r.Limits {
-			if !parked[p] {
-				parked[p] = true
-				l := event.Lane{Subscription: r.Subscription, Kind: event.LaneLimit, Limit: p.Limit, Key: p.Key}
-				all = append(all, heldLane{l, l.HeldBy(running)})
-			}
-		}
-	}
-	return all
 }
 
 // holders names those who hold places of a limit.

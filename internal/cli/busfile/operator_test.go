@@ -251,7 +251,7 @@ func TestACanaryWithoutAProgramSaysThatItWaits(t *testing.T) {
 		defer cancel()
 		var stdout, stderr strings.Builder
 		status := run(ctx, strings.Fields("dlq retry shop.db --all --canary 2"), strings.NewReader(""), &stdout, &stderr)
-		if status != cli.StatusTrouble || !strings.Contains(stderr.String(), "No process dispatches: the canary waits until one does.") {
+		if status != cli.StatusTrouble || !strings.Contains(stderr.String(), "In the way of charge-card: No process dispatches") {
 			t.Errorf("status %d\n%s%s", status, &stdout, &stderr)
 		}
 	})

@@ -22,7 +22,10 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&planSheet,
 		&replayPlanSheet,
 		&pausePlanSheet,
+		&jobsSheet,
 		&jobSheet,
+		&limitsSheet,
+		&schedulesSheet,
 	}
 }
 

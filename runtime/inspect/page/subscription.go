@@ -18,7 +18,7 @@ type subscriptionData struct {
 	Known    bool // the page has a catalogue
 	Why      []standing.Reason
 	Breakers []breakerRow
-	Lanes    []laneRow
+	Lanes    []standing.Lane
 	Working  []event.Running
 	Problems []problem
 	More     int    // causes that are not shown
@@ -63,7 +63,8 @@ func fillSubscription(q *request) (any, error) {
 			data.Breakers = append(data.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
 		}
 	}
-	data.Lanes = laneRows(status, name)
+	data.Lanes = standing.Lanes(status.Lanes, status.Running)
+	data.Lanes = slices.DeleteFunc(data.Lanes, func(l standing.Lane) bool { return l.Subscription != name })
 	for _, r := range status.Running {
 		if cmp.Or(r.Group, r.Subscription) == name {
 			data.Working = append(data.Working, r)
