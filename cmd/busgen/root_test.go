@@ -69,7 +69,7 @@ func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 		"busgen dlq retry x.db --rate 1e999":  `--rate takes a number that is not as large as "1e999"`,
 		"busgen dlq retry x.db --all=5":       `--all takes true or false, not "5"`,
 		"busgen dlq list x.db --since maybe":  `--since is "maybe": want a time, as in 2026-03-14`,
-		"busgen dlq purge x.db --older-than ": "flag needs an argument",
+		"busgen dlq purge x.db --until ": "flag needs an argument",
 	} {
 		got := typed(t, command, "")
 		if got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, want) || strings.Contains(got.Stderr, "strconv") {

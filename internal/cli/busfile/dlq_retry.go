@@ -33,8 +33,8 @@ retried or still dead: call it again to continue.
 
 Standard error says what stands in the way of their subscriptions: a pause, no
 process, an open circuit breaker. It prints how many dead letters matched, how
-many were retried, and how many were skipped because they were no longer dead. With --json: matched, moved,
-skipped.
+many were retried, and how many were skipped because they were no longer dead.
+With --json: matched, moved, skipped.
 
 Exit status: 0 done, 1 the canary failed, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,

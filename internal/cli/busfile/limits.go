@@ -12,11 +12,11 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 )
 
-func newLimits(on cli.Engines) *cobra.Command {
+func newLimitsList(on cli.Engines) *cobra.Command {
 	return onFile(on, &cobra.Command{
-		Use:   "limits FILE",
+		Use:   "list FILE",
 		Short: "List who waits: customers of a limit, keys of an order",
-		Long: `Limits shows for what most deliveries wait: room in a limit, for one value of
+		Long: `List shows for what most deliveries wait: room in a limit, for one value of
 its field or for all, or their partition key, whose deliveries are handled one
 after the other. They wait in the file, and hold up nothing else. There are up
 to 20 lines, that with the most deliveries first. WAITING counts the deliveries
@@ -29,11 +29,11 @@ is parked for it. Not shown are handlers that are quick, and events that hold a
 place between two attempts.
 
 With --json: one line for each, with subscription, kind (limit, key, breaker or
-pause), limit, key, waiting, since, held_by (as "busgen running").
+pause), limit, key, waiting, since, held_by (as "busgen running list").
 
 Exit status: 0 done, 2 trouble.`,
-		Example: `  busgen limits shop.db
-  busgen limits shop.db --json`,
+		Example: `  busgen limits list shop.db
+  busgen limits list shop.db --json`,
 	}, fileVerb{times: true, do: listLimits})
 }
 

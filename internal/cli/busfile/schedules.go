@@ -14,13 +14,13 @@ import (
 	"github.com/busgen/busgen/internal/timetable"
 )
 
-func newSchedules(on cli.Engines) *cobra.Command {
+func newSchedulesList(on cli.Engines) *cobra.Command {
 	c := &call{on: on}
 	count, from := 5, ""
 	cmd := &cobra.Command{
-		Use:   "schedules [events.yaml | FILE]",
+		Use:   "list [events.yaml | FILE]",
 		Short: "List schedules with their next times",
-		Long: `Schedules lists the schedules of a catalogue, or those of the file of a bus,
+		Long: `List shows the schedules of a catalogue, or those of the file of a bus,
 with their next times.
 
 In a catalogue an interval (every) has no times yet: it is counted from the
@@ -40,9 +40,9 @@ payload; of a file also since (when it was first started with), passed (times up
 to this are over), missed_since, last_event and last_time, if there are any.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble.`,
-		Example: `  busgen schedules
-  busgen schedules -n 10 --from 2026-10-24
-  busgen schedules shop.db --utc`,
+		Example: `  busgen schedules list
+  busgen schedules list -n 10 --from 2026-10-24
+  busgen schedules list shop.db --utc`,
 		Args: cli.AtMostOne("catalogue or file"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -54,7 +54,7 @@ Exit status: 0 done, 1 the catalogue has findings, 2 trouble.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
 	flags.BoolVar(&c.utc, "utc", false, "show times in UTC")
-	flags.VarP((*cli.Number)(&count), "times", "n", "show this many `times` of each")
+	flags.VarP((*cli.Number)(&count), "limit", "n", "show this `many` times of each")
 	flags.StringVar(&from, "from", "",
 		"show the times after this `time`, as in 2026-03-29 or 2026-03-29T01:00:00Z (default now)")
 	cmd.RunE = cli.Report(func(args []string) (string, error) {

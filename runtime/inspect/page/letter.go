@@ -96,7 +96,7 @@ func letterButtons(key event.Key, target string) (retry, discard button) {
 	fields := []field{sealedField("event", key.EventID.String()), sealedField("subscription", key.Subscription)}
 	return button{Action: "retry-letter", Label: "Retry", Of: name, Fields: fields, CLI: commandline.Of("dlq retry", nil, target, name)},
 		button{
-			Action: "discard-letter", Label: "Discard", Of: name, Fields: fields, Ask: []ask{{"reason", "Why it need not be handled"}},
+			Action: "discard-letter", Label: "Discard", Of: name, Fields: fields, Ask: []ask{{"reason", "Because"}},
 			CLI: commandline.Of("dlq discard", []string{"--because", "…"}, target, name),
 		}
 }

@@ -207,7 +207,7 @@ func TestTheAuditIsSearchedByWhoWhatAndWhen(t *testing.T) {
 		for query, want := range map[string]int{
 			"": 3, "actor=bob": 2, "action=pause": 2, "subscription=ledger": 1, "actor=ada&action=resume": -1, "since=" + began.Add(time.Minute).Format("2006-01-02T15:04"): 2,
 		} {
-			if got := shows(t, p, "/audit?"+query, "busgen audit"); rows(got) != want {
+			if got := shows(t, p, "/audit?"+query, "busgen audit list"); rows(got) != want {
 				t.Errorf("%s: %d entries, want %d", query, rows(got), want)
 			}
 		}
