@@ -34,7 +34,8 @@ retried or still dead: call it again to continue.
 Standard error says what stands in the way of their subscriptions: a pause, no
 process, an open circuit breaker. It prints how many dead letters matched, how
 many were retried, and how many were skipped because they were no longer dead.
-With --json: matched, moved, skipped.
+With --json: matched, moved, skipped. Work of more than a second then has a line
+a second on standard error: done, of, per_second, seconds_left.
 
 Exit status: 0 done, 1 the canary failed, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,

@@ -153,7 +153,7 @@ func (c *call) search(filter event.Filter, page event.Page) (events []event.Even
 	if filter.Text == "" || !filter.Until.IsZero() || page.Offset > 0 { // a search begins an hour after Until
 		return c.file.Events(c.context(), filter, page)
 	}
-	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+	progress := c.progress()
 	defer progress.Done()
 	for {
 		found, err := c.file.SearchEvents(c.context(), filter, page, searchedAtOnce)
