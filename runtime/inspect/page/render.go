@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 )
@@ -70,6 +72,7 @@ var functions = template.FuncMap{
 	"buttons":  func(b button, may bool) shownButton { return shownButton{b, may} },
 	"rows":     func(of any, v view) shownRows { return shownRows{of, v.Time, v.MayAct} }, // rows .Breakers $
 	"standing": subscriptionHref,
+	"cutID":    shortID,
 }
 
 // tone is the class of a badge for a status of an event or a state of a delivery.
@@ -82,6 +85,9 @@ func tone(state string) string {
 	}
 	return ""
 }
+
+// shortID is the beginning of an id that tells it apart: its time, to a quarter of a microsecond. Every search takes it.
+func shortID(id uuid.UUID) string { return id.String()[:18] }
 
 // clip is the beginning of a text that nobody needs all of.
 func clip(text string, most int) string {

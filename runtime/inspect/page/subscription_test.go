@@ -42,3 +42,18 @@ func TestThePageOfASubscriptionSaysFirstWhyItStandsStill(t *testing.T) {
 		}
 	})
 }
+
+func TestASubscriptionShowsWhatWaitsItsNewestErrorsAndHowFastItWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.Mixed(t)
+		p := open(t, f)
+		shows(t, p, "/subscription?name=printer", "Waiting, the newest events", "order 4: the printer is on fire", `href="./events?state=waiting&amp;subscription=printer"`,
+			"Newest errors", "order 3: the printer is on fire", "Dead letters of the last hour", "load it again in some seconds")
+		time.Sleep(20 * time.Second)
+		f.Publish(10)
+		shows(t, p, "/subscription?name=printer", " handled, ", " published per minute, in the last ")
+		shows(t, p, "/subscription?name=mailer", "All that wait") // Bob is delayed
+		f.Publish(12, 13, 14)
+		shows(t, p, "/subscription?name=printer", "load it again") // what was measured is old
+	})
+}
