@@ -267,5 +267,5 @@ func (q *request) job(id string) (job, error) {
 			return j, nil
 		}
 	}
-	return job{}, refusal{404, fmt.Sprintf("There is no job %s. A job that has changed no letter leaves no trace when its process ends.", parsed)}
+	return job{}, refusal{404, fmt.Sprintf("There is no job %s. A job that has changed no dead letter leaves no trace when its process ends.", parsed)}
 }

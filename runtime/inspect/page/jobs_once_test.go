@@ -43,7 +43,7 @@ func TestAPlanThatIsPostedTwiceIsOneJob(t *testing.T) {
 		if seen := f.Seen(); len(seen) != 10 {
 			t.Errorf("%d letters were handled, want 10", len(seen))
 		}
-		if jobs := shows(t, p, "/jobs", "Done: 10 of 10 letters retried", "by <bdi>ada</bdi>"); strings.Count(jobs, "./job?id=") != 1 {
+		if jobs := shows(t, p, "/jobs", "Done: 10 of 10 dead letters retried", "by <bdi>ada</bdi>"); strings.Count(jobs, "./job?id=") != 1 {
 			t.Errorf("the jobs are\n%s", jobs)
 		}
 		shows(t, p, "/problems", `href="./jobs"`)

@@ -127,25 +127,25 @@ func (q *request) one(as *inspect.File, do func(inspect.Selection) (inspect.Coun
 	}
 	counts, err := do(inspect.Only(key))
 	if err == nil && counts.Moved == 0 {
-		err = refusal{409, "The letter is not dead any more. Nothing was changed."}
+		err = refusal{409, "It is no dead letter any more. Nothing was changed."}
 	}
 	return groupHref(letter.Fingerprint), err
 }
 
 func retryLetterAction(q *request, as *inspect.File) (done, next string, err error) {
 	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) { return as.Retry(q.Context(), s) })
-	return "The letter is retried.", q.unlessGone(next), err
+	return "The dead letter is retried.", q.unlessGone(next), err
 }
 
 func discardLetterAction(q *request, as *inspect.File) (done, next string, err error) {
 	reason := q.PostForm.Get("reason")
 	if reason == "" {
-		return "", "", badRequest("Say why the letter need not be handled. Nothing was changed.")
+		return "", "", badRequest("Say why the dead letter need not be handled. Nothing was changed.")
 	}
 	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) {
 		return as.DiscardDeadLetters(q.Context(), s, reason)
 	})
-	return "The letter is discarded.", q.unlessGone(next), err
+	return "The dead letter is discarded.", q.unlessGone(next), err
 }
 
 // unlessGone is the page of a group or, when it has no letters any more, that of all.
@@ -188,5 +188,5 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 	case err != nil:
 		return "", "", err
 	}
-	return fmt.Sprintf("Event %s was made from the letter, for %s.", id, key.Subscription), eventHref(event.Key{EventID: id}), nil
+	return fmt.Sprintf("Event %s was made from the dead letter, for %s.", id, key.Subscription), eventHref(event.Key{EventID: id}), nil
 }

@@ -116,13 +116,13 @@ func (o *order) read(value func(string) string) error {
 		return badRequest("Choose whether to retry or to discard.")
 	}
 	if o.Kind == kindDiscard && strings.TrimSpace(o.Reason) == "" {
-		return badRequest("Say why the letters need not be handled.")
+		return badRequest("Say why the dead letters need not be handled.")
 	}
 	for name, to := range map[string]*int{"limit": &o.Limit, "canary": &o.Canary} {
 		if text := strings.TrimSpace(value(name)); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > 1e9 {
-				return badRequest(fmt.Sprintf("The %s is no number of letters.", name))
+				return badRequest(fmt.Sprintf("The %s is no number of dead letters.", name))
 			}
 			*to = n
 		}
@@ -134,7 +134,7 @@ func (o *order) read(value func(string) string) error {
 	if text := strings.TrimSpace(value("rate")); text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate >= 0 && rate <= 1e9) {
-			return badRequest("The rate is no number of letters per second.")
+			return badRequest("The rate is no number of dead letters per second.")
 		}
 		o.Rate = rate
 	}

@@ -66,6 +66,7 @@ var functions = template.FuncMap{
 	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, // for datetime
 	"when":     func(t, now time.Time) moment { return moment{t, now} },
 	"tone":     tone,
+	"status":   func(status string) string { return strings.Replace(status, event.StatusDLQ, "dead letter", 1) },
 	"failed":   attemptsFailed,
 	"short":    func(text string) string { return clip(text, 200) },
 	"clip":     func(text string) string { return clip(text, mostBytes) },

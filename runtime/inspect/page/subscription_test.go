@@ -22,7 +22,7 @@ func TestThePageOfASubscriptionSaysFirstWhyItStandsStill(t *testing.T) {
 		f.MustStart()
 		time.Sleep(time.Hour)
 		shows(t, p, "/subscription?name=ledger", `health good`, "It has handled everything.", "busgen subscriptions show ", "ledger")
-		shows(t, p, "/subscription?name=printer", "Dead letters by their cause", "no paper", "the newest letter")
+		shows(t, p, "/subscription?name=printer", "Dead letters by their cause", "no paper", "the newest dead letter")
 		Must(t, f.File.PauseSubscription(t.Context(), "ledger", "the books are closed"))
 		time.Sleep(3 * time.Minute)
 		shows(t, p, "/subscription?name=ledger", `health warn`, "It has been paused for 3 min by ", ": the books are closed.", ">Resume")
