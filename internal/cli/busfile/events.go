@@ -53,7 +53,8 @@ log, which takes up to a second for each million events; --since limits that.
 With --json: one line for each, with id, type, version, status, published_at,
 due_at (of a delayed event), failures, correlation_id, parent_id, published_by
 and hops (of an event that a handler has published), payload, metadata. If there
-are more, the last line has next: the mark for --after.
+are more, the last line has next: the mark for --after. Other tools can rely on
+these lines: later versions of busgen add fields, and rename and remove none.
 
 Exit status: 0 done, 1 the file has no such event type or subscription, 2
 trouble.`,
