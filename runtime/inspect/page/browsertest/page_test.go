@@ -79,7 +79,7 @@ func (b *browser) plans() []string {
 	b.t.Helper()
 	return eval[[]string](b, `[...document.querySelectorAll('form[method="get"]:not([role=search])')].map(f => {
 		const values = new URLSearchParams(new FormData(f));
-		for (const [field, text] of Object.entries({reason: "a test", pattern: "payment.*", to: "beginning"}))
+		for (const [field, text] of Object.entries({reason: "a test", pattern: "payment.*", from: "beginning"}))
 			if (values.get(field) === "") values.set(field, text);
 		return f.action + "?" + values;
 	})`)
