@@ -120,7 +120,7 @@ func TestActionsOfThePageAreInTheAuditUnderTheNameOfTheActor(t *testing.T) {
 		t.Errorf("status %d\n%s", status, text)
 	}
 	s.interrupted()
-	if got := does(t, "busgen audit shop.db"); !strings.Contains(got, "ada  pause") {
+	if got := does(t, "busgen audit list shop.db"); !strings.Contains(got, "ada  pause") {
 		t.Errorf("the audit:\n%s", got)
 	}
 }
@@ -179,7 +179,7 @@ func TestAPayloadIsCorrectedOnThePageAndCheckedFirst(t *testing.T) {
 				t.Errorf("status %d\n%s", status, text)
 			}
 			s.interrupted()
-			if got := does(t, "busgen audit shop.db"); strings.Count(got, "ada  edit") != 1 {
+			if got := does(t, "busgen audit list shop.db"); strings.Count(got, "ada  edit") != 1 {
 				t.Errorf("the audit:\n%s", got)
 			}
 		})

@@ -62,14 +62,14 @@ func TestTheNumberOfAFlagIsDecimal(t *testing.T) {
 
 func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 	for command, want := range map[string]string{
-		"busgen dlq retry x.db --rate abc":    `--rate takes a number, not "abc": see "busgen dlq retry --help"`,
-		"busgen dlq retry x.db --limit 1.5":   `--limit takes a whole number, not "1.5"`,
-		"busgen dlq retry x.db -n abc":        `--limit takes a whole number, not "abc"`,
-		"busgen dlq retry x.db -n 0x10":       `--limit takes a whole number, not "0x10"`,
-		"busgen dlq retry x.db --rate 1e999":  `--rate takes a number that is not as large as "1e999"`,
-		"busgen dlq retry x.db --all=5":       `--all takes true or false, not "5"`,
-		"busgen dlq list x.db --since maybe":  `--since is "maybe": want a time, as in 2026-03-14`,
-		"busgen dlq purge x.db --older-than ": "flag needs an argument",
+		"busgen dlq retry x.db --rate abc":   `--rate takes a number, not "abc": see "busgen dlq retry --help"`,
+		"busgen dlq retry x.db --limit 1.5":  `--limit takes a whole number, not "1.5"`,
+		"busgen dlq retry x.db -n abc":       `--limit takes a whole number, not "abc"`,
+		"busgen dlq retry x.db -n 0x10":      `--limit takes a whole number, not "0x10"`,
+		"busgen dlq retry x.db --rate 1e999": `--rate takes a number that is not as large as "1e999"`,
+		"busgen dlq retry x.db --all=5":      `--all takes true or false, not "5"`,
+		"busgen dlq list x.db --since maybe": `--since is "maybe": want a time, as in 2026-03-14`,
+		"busgen dlq purge x.db --until ":     "flag needs an argument",
 	} {
 		got := typed(t, command, "")
 		if got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, want) || strings.Contains(got.Stderr, "strconv") {

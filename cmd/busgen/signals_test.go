@@ -45,9 +45,9 @@ var killed = []string{
 	"events undiscard shop.db ID", "events replay shop.db --subscription send-receipt ID --yes",
 	"dlq list shop.db", "dlq groups shop.db", "dlq show shop.db ID", "dlq retry shop.db --all", "dlq edit shop.db ID", "dlq discard shop.db --all --because test --yes",
 	"erase shop.db 4711 --field number --cancel-open --yes",
-	"dlq purge shop.db --older-than 1ms --yes", "dlq export shop.db --out dead.jsonl", "dlq import shop.db",
+	"dlq purge shop.db --until 1ms --yes", "dlq export shop.db --out dead.jsonl", "dlq import shop.db",
 	"subscriptions list shop.db", "subscriptions show shop.db send-receipt", "subscriptions pause shop.db send-receipt", "subscriptions resume shop.db send-receipt", "subscriptions remove shop.db send-receipt --yes",
-	"breakers list shop.db", "breakers close shop.db send-receipt", "schedules", "schedules shop.db", "limits shop.db", "running shop.db", "audit shop.db", "check-db shop.db", "man man1",
+	"breakers list shop.db", "breakers close shop.db send-receipt", "schedules list", "schedules list shop.db", "limits list shop.db", "running list shop.db", "audit list shop.db", "check-db shop.db", "man man1",
 }
 
 func TestEveryVerbIsKilled(t *testing.T) {

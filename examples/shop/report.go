@@ -32,7 +32,7 @@ See what came of one order (the ids are in the list):
   go tool busgen events list %[1]s --type order.placed --limit 5
   go tool busgen events tree %[1]s ID
 See when the bus will ask for the report of the night:
-  go tool busgen schedules %[1]s
+  go tool busgen schedules list %[1]s
 Read what the bus logged:
   tail %[1]s.log
 Pull the plug, and see what is left:

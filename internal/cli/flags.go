@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/busgen/busgen/internal/words"
 )
 
 // Moment is the value of a flag for a point in time: 2026-03-14,
@@ -36,7 +38,7 @@ func (m *Moment) Set(text string) error {
 			return nil
 		}
 	}
-	ago, err := ParseSpan(text)
+	ago, err := words.ParseSpan(text)
 	if err != nil {
 		return fmt.Errorf("want a time, as in 2026-03-14, 2026-03-14T12:30 or 03:00 (UTC), or how long ago, as in 90m, 2h, 7d or 1w")
 	}
@@ -56,7 +58,7 @@ type Span time.Duration
 
 // Set implements [pflag.Value].
 func (s *Span) Set(text string) error {
-	d, err := ParseSpan(text)
+	d, err := words.ParseSpan(text)
 	*s = Span(d)
 	return err
 }
@@ -66,25 +68,6 @@ func (s *Span) String() string { return "" }
 
 // Type implements [pflag.Value].
 func (s *Span) Type() string { return "duration" }
-
-// longUnits are units that time.ParseDuration does not know.
-var longUnits = map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-
-// ParseSpan reads a length of time as [Span] does.
-func ParseSpan(text string) (time.Duration, error) {
-	if text != "" {
-		if unit := longUnits[text[len(text)-1]]; unit > 0 {
-			if n, err := strconv.Atoi(text[:len(text)-1]); err == nil && n >= 0 && n < 10_000 {
-				return time.Duration(n) * unit, nil
-			}
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("want a length of time, as in 90m, 2h, 7d or 1w")
-	}
-	return d, nil
-}
 
 // Number is the value of a flag for a whole number. It is decimal; pflag's own
 // flags read 010 as 8.

@@ -47,6 +47,27 @@ func Of(status event.Status, name string) (reasons []Reason, known bool) {
 	return l.reasons, true
 }
 
+// InWay returns what keeps a subscription from handling what would be given to it now, at most three reasons: a pause, no
+// process or no handler, an open circuit breaker. It is empty if nothing does.
+func InWay(status event.Status, name string) (reasons []Reason) {
+	for i := range status.Subscriptions {
+		if status.Subscriptions[i].Name == name && status.Subscriptions[i].Backlog == 0 {
+			status.Subscriptions = slices.Clone(status.Subscriptions)
+			status.Subscriptions[i].Backlog = 1 // what would be given to it
+		}
+	}
+	all, _ := Of(status, name)
+	for _, r := range all {
+		if r.Level != Good && len(reasons) < mostInWay {
+			reasons = append(reasons, r)
+		}
+	}
+	return reasons
+}
+
+// mostInWay is how many reasons InWay returns at most.
+const mostInWay = 3
+
 // looking is a look at one subscription.
 type looking struct {
 	bus     event.Status

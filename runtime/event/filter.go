@@ -11,8 +11,8 @@ import (
 
 // Filter chooses events or dead letters: those to which everything that is set
 // applies. The zero value chooses all. The fields Types, Events, CorrelationID, Text,
-// Since and Until are for both; Status and ChildOf are for events only; Subscriptions, Reasons,
-// Keys and Group are for dead letters only.
+// Since, Until and Subscriptions are for both; Status, State and ChildOf are for events only;
+// Reasons, Keys and Group are for dead letters only.
 type Filter struct {
 	Types         []string    // names or globs over event types, one of which matches: order.*
 	Events        []uuid.UUID // one of which it is
@@ -26,17 +26,23 @@ type Filter struct {
 	// clocks of others may be missed.
 	Since, Until time.Time
 
+	// Subscriptions are names, current or former: a dead letter is of one of them, and an event
+	// is for one of them.
+	Subscriptions []string
+
 	// Status is for events only: one of the Status constants.
 	Status string
+	// State is for events only: one of the State constants, in which the delivery to one of
+	// Subscriptions is, or to any subscription without them.
+	State string
 	// ChildOf is for events only: those that a handler of this event has published,
 	// and the dead-letter notices of this event. uuid.Nil for all.
 	ChildOf uuid.UUID
 
 	// The following are for dead letters only.
-	Subscriptions []string // names, one of which it is
-	Reasons       []string // max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps, undone, undo
-	Keys          []Key    // one of which it is
-	Group         string   // the fingerprint of a [FailureGroup]
+	Reasons []string // max_attempts, permanent, decode, crash, expired, max_snoozes, max_steps, undone, undo
+	Keys    []Key    // one of which it is
+	Group   string   // the fingerprint of a [FailureGroup]
 }
 
 // String describes the filter in words, as in the audit.
@@ -58,6 +64,7 @@ func (f Filter) String() string {
 		add("child of", f.ChildOf.String())
 	}
 	add("subscription", strings.Join(f.Subscriptions, " or "))
+	add("state", f.State)
 	add("reason", strings.Join(f.Reasons, " or "))
 	if len(f.Keys) == 1 {
 		add("dead letter", f.Keys[0].String())

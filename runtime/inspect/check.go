@@ -41,13 +41,17 @@ type Sample struct {
 // undecodableSamples is how many samples are kept for a type.
 const undecodableSamples = 3
 
-// errNotJSON is the finding of a check without a catalogue.
-var errNotJSON = errors.New("the payload is not JSON")
+// IsJSON is the check that [File.Check] makes without another one.
+func IsJSON(e event.Unsettled) error {
+	if !json.Valid(e.Payload) {
+		return errors.New("the payload is not JSON")
+	}
+	return nil
+}
 
 // Check reads the whole file and reports what is wrong with it. It calls check with each
 // event that is open or dead; check returns an error if a handler could not decode the
-// payload, and must not call methods of f. With nil, Check only tests whether payloads
-// are JSON.
+// payload, and must not call methods of f. Nil stands for [IsJSON].
 //
 // A file that is [File.Hiding] hides sensitive values in the errors of samples.
 //
@@ -55,12 +59,7 @@ var errNotJSON = errors.New("the payload is not JSON")
 // cannot shrink while it runs.
 func (f *File) Check(ctx context.Context, check func(event.Unsettled) error) (Report, error) {
 	if check == nil {
-		check = func(e event.Unsettled) error {
-			if !json.Valid(e.Payload) {
-				return errNotJSON
-			}
-			return nil
-		}
+		check = IsJSON
 	}
 	report := Report{Problems: []event.Problem{}, Undecodable: []Undecodable{}}
 	problems, err := f.log.Check(ctx)

@@ -10,15 +10,19 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/privacy"
 )
 
-var errHidden = errors.New("it has " + HiddenValue + ", which stands for a value that is not shown: write the value")
+var errHidden = errors.New("it has " + HiddenValue + ", which stands for a value that is not shown: write the value, or leave it where it was shown")
 
 // Edit makes a new event from a dead letter, with another payload, for the one
 // subscription that had given up on it, due now. The new event has the type, the
 // version and the metadata of the old one, and Edit returns its id. The old dead letter
 // is discarded, with "edited into" and that id as the reason. In a group of handlers,
 // the members that have handled the old event do not get the new one.
+//
+// In the payload for a file that is [File.Hiding], [HiddenValue] may stay where that file shows it: the new event has the
+// value of the old one. In a list that holds for items that are as they were shown, at their places.
 //
 // All of this happens in one transaction. Nothing changes if editing is not enabled
 // ([ErrEditingDisabled]), if the payload does not pass the check or has [HiddenValue]
@@ -32,9 +36,11 @@ func (f *File) Edit(ctx context.Context, key event.Key, payload []byte) (uuid.UU
 	if err != nil {
 		return uuid.Nil, err
 	}
-	hidden := []byte(HiddenValue)
-	if err = f.check(letter.Type, letter.Version, payload); bytes.Contains(payload, hidden) && !bytes.Contains(letter.Payload, hidden) {
-		err = errHidden
+	payload, veil, err := f.unhidden(ctx, letter, payload)
+	if err == nil {
+		if err = f.check(letter.Type, letter.Version, payload); err != nil {
+			err = errors.New(veil.Text(err.Error()))
+		}
 	}
 	var compact bytes.Buffer
 	if err == nil {
@@ -48,6 +54,27 @@ func (f *File) Edit(ctx context.Context, key event.Key, payload []byte) (uuid.UU
 		return uuid.Nil, err
 	}
 	return id, nil
+}
+
+// unhidden returns a payload with the values of a letter that the file hides, and what hides them in texts.
+func (f *File) unhidden(ctx context.Context, letter event.DeadLetterHistory, payload []byte) ([]byte, *privacy.Veil, error) {
+	hidden := []byte(HiddenValue)
+	if !bytes.Contains(payload, hidden) || bytes.Contains(letter.Payload, hidden) {
+		return payload, nil, nil
+	}
+	v, hides := f.log.(*veiled)
+	if !hides || !json.Valid(payload) || !json.Valid(letter.Payload) {
+		return payload, nil, errHidden
+	}
+	shown, veil, err := v.hide(ctx, letter.Type, letter.Version, letter.Payload)
+	if err != nil {
+		return payload, nil, err
+	}
+	restored, ok := privacy.Restore(payload, shown, letter.Payload)
+	if !ok {
+		return payload, nil, errHidden
+	}
+	return restored, veil, nil
 }
 
 // MayEdit tells whether the file was opened [WithEditing].

@@ -31,10 +31,16 @@ func Reasons() []string { return engine.Reasons() }
 // Statuses returns the statuses of events.
 func Statuses() []string { return engine.Statuses() }
 
+// States returns the states of deliveries.
+func States() []string { return engine.States() }
+
 // checkEvents refuses a filter that can match no event.
 func checkEvents(f event.Filter) error {
-	if len(f.Subscriptions) > 0 || len(f.Reasons) > 0 || len(f.Keys) > 0 || f.Group != "" {
-		return fmt.Errorf("filter of events: Subscriptions, Reasons, Keys and Group choose dead letters only")
+	if len(f.Reasons) > 0 || len(f.Keys) > 0 || f.Group != "" {
+		return fmt.Errorf("filter of events: Reasons, Keys and Group choose dead letters only")
+	}
+	if f.State != "" && !slices.Contains(States(), f.State) {
+		return fmt.Errorf("filter of events: there is no state %q: use one of %s", f.State, strings.Join(States(), ", "))
 	}
 	if f.Status != "" && !slices.Contains(Statuses(), f.Status) {
 		return fmt.Errorf("filter of events: there is no status %q: use one of %s", f.Status, strings.Join(Statuses(), ", "))
@@ -44,8 +50,8 @@ func checkEvents(f event.Filter) error {
 
 // checkDeadLetters refuses a filter that can match no dead letter.
 func checkDeadLetters(f event.Filter) error {
-	if f.Status != "" {
-		return fmt.Errorf("filter of dead letters: Status chooses events only")
+	if f.Status != "" || f.State != "" {
+		return fmt.Errorf("filter of dead letters: Status and State choose events only")
 	}
 	if f.ChildOf != uuid.Nil {
 		return fmt.Errorf("filter of dead letters: ChildOf chooses events only")

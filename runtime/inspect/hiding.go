@@ -30,7 +30,7 @@ const HiddenValue = privacy.Hidden
 // What is hidden is not found either: the Text and the CorrelationID of a filter choose only
 // what the reader sees, also for methods that steer.
 //
-// [File.Export], [File.Edit] and [File.Erase] work with what is stored, so they are not for who may not see it.
+// [File.Export] and [File.Erase] work with what is stored, so they are not for who may not see it. [File.Edit] keeps hidden values.
 // What operators have typed is shown as it is: reasons, and conditions in the audit. Both files
 // are one: Close closes both.
 func (f *File) Hiding() *File {

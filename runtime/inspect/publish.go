@@ -62,11 +62,38 @@ const (
 // event that is not valid, and, within one, an *[event.NotFoundError] for a type that the file does not have and an
 // *[event.ConflictError] for a key that stands for another payload.
 func (f *File) Publish(ctx context.Context, events []NewEvent) ([]Published, error) {
+	records, err := f.records(ctx, events)
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	if err := f.log.Publish(ctx, records); err != nil {
+		if conflict, ok := errors.AsType[*event.ConflictError](err); ok {
+			i := slices.IndexFunc(events, func(e NewEvent) bool { return e.DedupeKey == conflict.Key })
+			return nil, &InvalidEventError{max(i, 0), events[max(i, 0)].Type, err}
+		}
+		return nil, err
+	}
+	all := make([]Published, len(records))
+	for i := range records {
+		all[i] = Published{records[i].ID, records[i].Duplicate}
+	}
+	return all, nil
+}
+
+// CheckEvents returns the error with which [File.Publish] would refuse events, and publishes nothing. What becomes of
+// their keys is known only when they are published.
+func (f *File) CheckEvents(ctx context.Context, events []NewEvent) error {
+	_, err := f.records(ctx, events)
+	return err
+}
+
+// records checks events, and returns how the log keeps them.
+func (f *File) records(ctx context.Context, events []NewEvent) ([]engine.Record, error) {
 	if f.check == nil {
 		return nil, ErrEditingDisabled
 	}
 	known, err := f.Names(ctx)
-	if err != nil || len(events) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	records, versions := make([]engine.Record, len(events)), map[string]int{}
@@ -87,18 +114,7 @@ func (f *File) Publish(ctx context.Context, events []NewEvent) ([]Published, err
 			return nil, &InvalidEventError{i, events[i].Type, err}
 		}
 	}
-	if err := f.log.Publish(ctx, records); err != nil {
-		if conflict, ok := errors.AsType[*event.ConflictError](err); ok {
-			i := slices.IndexFunc(events, func(e NewEvent) bool { return e.DedupeKey == conflict.Key })
-			return nil, &InvalidEventError{max(i, 0), events[max(i, 0)].Type, err}
-		}
-		return nil, err
-	}
-	all := make([]Published, len(records))
-	for i := range records {
-		all[i] = Published{records[i].ID, records[i].Duplicate}
-	}
-	return all, nil
+	return records, nil
 }
 
 // known returns an error unless the type of an event is one of the file, and not the bus's own.

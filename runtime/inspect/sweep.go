@@ -56,15 +56,18 @@ func (f *File) Purge(ctx context.Context, s Selection) (Counts, error) {
 // discarded, and those from before it began. Events that are published while Replay runs
 // are not part of it. One that was open when Replay began, and that the subscription
 // handles before its turn, may be: then more events are moved than matched. The filter
-// chooses events, and takes no Status; From says with which event of the log to begin.
+// chooses events, and takes no Status, State and Subscriptions; From says with which event of the log to begin.
 //
 // It works in small transactions: when ctx ends or the process dies, each event was
 // replayed or not. A second call replays the same events once more. The counts are
 // right with any error. A subscription, or a From, that the file does not know is a
 // *[event.NotFoundError].
 func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Counts, error) {
-	if s.Filter.Status != "" {
-		return Counts{}, errors.New("replay events: only those that were handled are replayed; leave the status out")
+	switch f := s.Filter; {
+	case f.Status != "" || f.State != "":
+		return Counts{}, errors.New("replay events: only those that were handled are replayed; leave the status and the state out")
+	case len(f.Subscriptions) > 0:
+		return Counts{}, errors.New("replay events: they are replayed to one subscription; leave those of the filter out")
 	}
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, From: s.From})
 }

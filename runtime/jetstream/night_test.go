@@ -165,7 +165,7 @@ func (s *shop) nightShift() {
 		s.order(n, email(n))
 		time.Sleep(20 * time.Second)
 	}
-	s.does(`busgen subscriptions pause ` + shopTarget + ` ledger --actor bob --reason "moving the ledger, back at 23:00"`)
+	s.does(`busgen subscriptions pause ` + shopTarget + ` ledger --actor bob --because "moving the ledger, back at 23:00"`)
 	time.Sleep(time.Second)
 	s.place(106, sluggish) // the poison is not alone when it ends the process for the first time
 	time.Sleep(time.Second)

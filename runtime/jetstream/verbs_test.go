@@ -52,7 +52,7 @@ func TestEveryVerbTakesAnAddress(t *testing.T) {
 		if out := s.does("busgen status " + shopTarget); strings.Contains(out, "write-ahead log") {
 			t.Errorf("there is no write-ahead log:\n%s", out)
 		}
-		s.does("busgen audit " + shopTarget + " --action move") // is one that an audit can have
+		s.does("busgen audit list " + shopTarget + " --action move") // is one that an audit can have
 		for step := range strings.Lines(strings.TrimSpace(everyVerb)) {
 			line, want, _ := strings.Cut(strings.TrimSpace(step), " → ")
 			status := 0
@@ -104,7 +104,7 @@ busgen events cancel TO OPEN/ledger --yes → cancelled
 busgen events undiscard TO OPEN/ledger → undone
 busgen events discard TO OPEN/ledger --because test --yes → discarded
 busgen events undiscard TO OPEN/ledger → undone
-busgen breaking next.yaml --bus TO → 1: 1 row of order.placed, version 1, in TO (1 open delivery, 0 dead letters;
+busgen breaking next.yaml --db TO → 1: 1 row of order.placed, version 1, in TO (1 open delivery, 0 dead letters;
 busgen check-db TO --catalogue next.yaml → 1: 1 open delivery and 0 dead letters cannot be decoded
 busgen subscriptions resume TO ledger → resumed
 busgen subscriptions pause TO --type order.* → paused
@@ -116,10 +116,10 @@ busgen dlq groups TO → connection refused
 busgen dlq show TO DEAD → failed attempt 3
 busgen dlq export TO > dead.jsonl → "reason":"max_attempts"
 busgen dlq import TO < file:dead.jsonl → skipped 4
-busgen dlq purge TO --older-than 1s --yes → purged 4
+busgen dlq purge TO --until 1s --yes → purged 4
 busgen dlq import TO < file:dead.jsonl → added 4
 busgen check-db TO → All is well
-busgen breaking events.yaml --bus TO → all of 4 open or dead rows decode
+busgen breaking events.yaml --db TO → all of 4 open or dead rows decode
 busgen dlq edit TO DEAD --catalogue events.yaml < {"order": 1, "cents": 7} → made event
 busgen dlq discard TO --subscription charge-card --because test --yes → discarded 3
 busgen events undiscard TO --action 12 → undone: 3 dead letters again
@@ -129,11 +129,11 @@ busgen events replay TO --subscription ledger --all --yes → replayed 1
 busgen events replay TO --subscription ledger --since 02:00 --yes → matched 1
 busgen breakers list TO → No circuit breaker
 busgen breakers close TO charge-card → 3: there is no
-busgen limits TO → No delivery is parked
-busgen running TO → No handler
-busgen schedules TO → schedule
+busgen limits list TO → No delivery is parked
+busgen running list TO → No handler
+busgen schedules list TO → schedule
 busgen events publish TO order.placed --catalogue events.yaml < {"number":70,"email":"ada@example.org"} → published order.placed
-busgen audit TO → publish
+busgen audit list TO → publish
 stop
 busgen subscriptions remove TO ledger --yes → removed
 busgen status TO → send-receipt

@@ -12,12 +12,12 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-func newAudit(on cli.Engines) *cobra.Command {
+func newAuditList(on cli.Engines) *cobra.Command {
 	var filter auditFilter
 	cmd := onFile(on, &cobra.Command{
-		Use:   "audit FILE",
+		Use:   "list FILE",
 		Short: "List what operators have done to a file",
-		Long: `Audit shows who has changed what in the file, the newest first: with this
+		Long: `List shows who has changed what in the file, the newest first: with this
 command, with a program that inspects the file, and by the bus itself (redrive,
 rename). COUNT is the number of deliveries. ID names an action for "busgen
 events undiscard --action".
@@ -28,10 +28,10 @@ line has next: the mark for --after.
 
 Exit status: 0 done, 1 the file has no such subscription, 2 trouble, 3 there is
 no such event.`,
-		Example: `  busgen audit shop.db
-  busgen audit shop.db --actor ada --since 03:00
-  busgen audit shop.db --action discard,purge --since 1w --json
-  busgen audit shop.db --event 018f4f2e-1c3a-7b21`,
+		Example: `  busgen audit list shop.db
+  busgen audit list shop.db --actor ada --since 03:00
+  busgen audit list shop.db --action discard,purge --since 1w --json
+  busgen audit list shop.db --event 018f4f2e-1c3a-7b21`,
 	}, fileVerb{times: true, do: func(c *call) (string, error) { return audit(c, filter) }})
 	filter.flags(on, cmd)
 	return cmd

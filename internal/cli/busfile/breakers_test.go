@@ -55,17 +55,17 @@ func TestAnOpenBreakerIsShownAndClosed(t *testing.T) {
 
 func TestAHandlerThatHangsIsShown(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
-		if got := does(t, "busgen running shop.db"); got != "No handler has been at work for more than a second.\n" {
+		if got := does(t, "busgen running list shop.db"); got != "No handler has been at work for more than a second.\n" {
 			t.Errorf("got %s", got)
 		}
 		s.pay(1, hanging+300)
 		s.pay(2, hanging+25)
 		time.Sleep(45 * time.Second)
-		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 of them left behind at the deadline: busgen running /") {
+		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "2 handlers at work for more than a second, 1 of them left behind at the deadline: busgen running list /") {
 			t.Errorf("the status is\n%s", got)
 		}
 		var first event.Running
-		line, _, _ := strings.Cut(does(t, "busgen running shop.db --json"), "\n")
+		line, _, _ := strings.Cut(does(t, "busgen running list shop.db --json"), "\n")
 		must(t, json.Unmarshal([]byte(line), &first))
 		if !first.Abandoned || first.Subscription != "charge-card" || first.Deadline.Sub(first.Started) != 30*time.Second {
 			t.Errorf("its JSON is %s", line)

@@ -240,6 +240,11 @@ func (c *call) payloadText(payload []byte) string {
 // line is a command line on the same bus, to be copied.
 func (c *call) line(verb string) string { return commandline.Of(verb, nil, c.path) }
 
+// progress says on standard error how far work is that begins now: to people on a terminal, and with --json in lines.
+func (c *call) progress() *terminal.Progress {
+	return terminal.NewProgress(c.cmd.ErrOrStderr(), c.json)
+}
+
 // tell writes a remark to standard error.
 func (c *call) tell(format string, args ...any) {
 	fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)

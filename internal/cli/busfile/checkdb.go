@@ -83,7 +83,10 @@ func checkDB(c *call, catalogue string) (string, error) {
 	if err := c.open(); err != nil {
 		return "", damaged(err)
 	}
-	report, err := c.file.Check(c.context(), check)
+	progress := c.progress()
+	defer progress.Done()
+	report, err := c.file.Check(c.context(), counting(progress, check))
+	progress.Done()
 	if err != nil {
 		return "", damaged(err)
 	}
@@ -97,6 +100,19 @@ func checkDB(c *call, catalogue string) (string, error) {
 		err = cli.No(errors.New("something is wrong with " + c.path))
 	}
 	return text, err
+}
+
+// counting says how many events were checked whose deliveries are open or dead.
+func counting(progress *terminal.Progress, check func(event.Unsettled) error) func(event.Unsettled) error {
+	if check == nil {
+		check = inspect.IsJSON
+	}
+	n := 0
+	return func(e event.Unsettled) error {
+		n++
+		progress.At("checked", n, 0, "events")
+		return check(e)
+	}
 }
 
 // damaged makes the error about a corrupt file the answer no.

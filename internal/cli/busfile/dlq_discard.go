@@ -3,7 +3,6 @@ package busfile
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,37 +49,32 @@ event type or group, 2 trouble, 3 nothing matches.`,
 
 func newDLQPurge(on cli.Engines) *cobra.Command {
 	var selection inspect.Selection
-	var age time.Duration
 	cmd := onFile(on, &cobra.Command{
-		Use:   "purge FILE --older-than AGE",
+		Use:   "purge FILE --until TIME",
 		Short: "Delete old dead letters",
-		Long: `Purge deletes the dead letters that died at least as long ago as --older-than
-says, with their attempts. Their events stay until they are pruned. Other
-conditions narrow the choice. To keep a record, discard instead, or export
-before.
+		Long: `Purge deletes the dead letters that died at the time of --until or before, such
+as 30d for thirty days ago, with their attempts. Their events stay until they
+are pruned. Other conditions narrow the choice. To keep a record, discard
+instead, or export before.
 
 It prints how many dead letters matched, how many were purged, and how many were
 skipped because they were no longer dead. With --json: matched, moved, skipped.
 
 Exit status: 0 done, also if there was nothing to purge, 1 the answer was no, or
 the file has no such subscription, event type or group, 2 trouble.`,
-		Example: `  busgen dlq purge shop.db --older-than 30d --dry-run
-  busgen dlq purge shop.db --older-than 30d --type 'payment.*' --yes`,
+		Example: `  busgen dlq purge shop.db --until 30d --dry-run
+  busgen dlq purge shop.db --until 30d --type 'payment.*' --yes`,
 	}, fileVerb{changes: true, asks: true, quotes: true, do: func(c *call) (string, error) {
-		return purgeLetters(c, selection, age)
+		return purgeLetters(c, selection)
 	}})
 	letterFlags(on, cmd, &selection.Filter)
 	sweepFlags(cmd, &selection)
-	cmd.Flags().Var((*cli.Span)(&age), "older-than", "those that died at least this `long` ago: 12h, 30d")
 	return cmd
 }
 
-func purgeLetters(c *call, s inspect.Selection, age time.Duration) (string, error) {
-	if age == 0 && s.Filter.Until.IsZero() {
-		return "", errors.New("say how old with --older-than, as in --older-than 30d, or until when with --until")
-	}
-	if cutoff := c.now.Add(-age); age > 0 && (s.Filter.Until.IsZero() || cutoff.Before(s.Filter.Until)) {
-		s.Filter.Until = cutoff
+func purgeLetters(c *call, s inspect.Selection) (string, error) {
+	if s.Filter.Until.IsZero() {
+		return "", errors.New("say until when they died with --until, as in --until 30d for thirty days ago")
 	}
 	var err error
 	if s.Filter, err = c.known(s.Filter); err != nil {

@@ -1,6 +1,7 @@
 package busfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -135,9 +136,43 @@ func importLetters(c *call) (string, error) {
 		defer file.Close()
 		from, name = io.Reader(file), c.args[0]
 	}
-	counts, err := c.file.Import(c.context(), from)
+	progress := c.progress()
+	defer progress.Done()
+	counts, err := c.file.Import(c.context(), &countedLines{from: from, size: sizeOf(from), progress: progress})
+	progress.Done()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return c.letterCounts(counts, "added", err)
+}
+
+// countedLines says how many lines were read. How many there are, it estimates from the size.
+type countedLines struct {
+	from     io.Reader
+	size     int64 // 0 if nobody knows
+	read     int64
+	lines    int
+	progress *terminal.Progress
+}
+
+// Read implements [io.Reader].
+func (r *countedLines) Read(b []byte) (n int, err error) {
+	n, err = r.from.Read(b)
+	r.read, r.lines = r.read+int64(n), r.lines+bytes.Count(b[:n], []byte("\n"))
+	whole := 0
+	if r.size > 0 && r.read > 0 {
+		whole = int(float64(r.lines) * float64(r.size) / float64(r.read))
+	}
+	r.progress.At("read", r.lines, whole, "dead letters")
+	return n, err
+}
+
+// sizeOf is the size of a file; 0 for what is none.
+func sizeOf(from io.Reader) int64 {
+	if file, ok := from.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			return info.Size()
+		}
+	}
+	return 0
 }

@@ -4,6 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/standing"
+	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
@@ -34,9 +37,11 @@ Dead letters are moved in small transactions, so publishers do not wait. If
 retry is interrupted, by Ctrl-C or by a crash, every dead letter is either
 retried or still dead: call it again to continue.
 
-It prints how many dead letters matched, how many were retried, and how many
-were skipped because they were no longer dead. With --json: matched, moved,
-skipped.
+Standard error says what stands in the way of their subscriptions: a pause, no
+process, an open circuit breaker. It prints how many dead letters matched, how
+many were retried, and how many were skipped because they were no longer dead.
+With --json: matched, moved, skipped. Work of more than a second then has a line
+a second on standard error: done, of, per_second, seconds_left.
 
 Exit status: 0 done, 1 the canary failed, or the file has no such subscription,
 event type or group, 2 trouble, 3 nothing matches.`,
@@ -50,10 +55,8 @@ event type or group, 2 trouble, 3 nothing matches.`,
 		if selection.Filter, err = c.letters(selection.Filter, all); err != nil {
 			return "", err
 		}
-		if selection.Canary > 0 {
-			if err := c.tellIdle(); err != nil {
-				return "", err
-			}
+		if err := c.tellInWay(selection.Filter); err != nil {
+			return "", err
 		}
 		return c.sweepLetters(c.file.Retry, selection, "retried")
 	}})
@@ -68,11 +71,25 @@ event type or group, 2 trouble, 3 nothing matches.`,
 	return cmd
 }
 
-// tellIdle says that no process is there that would handle a canary. It goes on, as a program may just be starting.
-func (c *call) tellIdle() error {
+// tellInWay says what would keep dead letters from being handled that are retried. It goes on all the same, as a program may
+// just be starting.
+func (c *call) tellInWay(letters event.Filter) error {
+	groups, err := c.file.FailureGroups(c.context(), letters)
+	if err != nil {
+		return err
+	}
 	status, err := c.file.Status(c.context())
-	if err == nil && (status.Owner == nil || !status.Owner.Alive) {
-		c.tell("No process dispatches: the canary waits until one does.")
+	told := map[string]bool{}
+	for _, g := range groups {
+		for _, name := range g.Subscriptions {
+			if told[name] {
+				continue
+			}
+			told[name] = true
+			for _, r := range standing.InWay(status, name) {
+				c.tell("In the way of %s: %s", terminal.Clean(name), terminal.Clean(r.Text))
+			}
+		}
 	}
 	return err
 }

@@ -70,7 +70,11 @@ func erase(c *call, e inspect.Erasure) (string, error) {
 			return "", err
 		}
 	}
+	progress := c.progress()
+	defer progress.Done()
+	e.Progress = func(n event.Erased) { progress.At("erased", n.Events, 0, "events") }
 	n, err := c.file.Erase(c.context(), e)
+	progress.Done()
 	if err != nil && n.Events+n.DeadLetters+n.Texts+n.Open+n.Mentions+n.Keyed+n.Parts == 0 {
 		return "", err
 	}

@@ -41,6 +41,8 @@ func newEventsList(on cli.Engines) *cobra.Command {
 		Long: `List shows the newest events that match all conditions. STATUS is that of all
 deliveries together: pending (some subscription has not settled it), processing
 (a handler is at work), dlq (it is a dead letter of some subscription), done.
+--subscription and --state ask for one delivery: waiting is one that waits for a
+retry, a delay or a limit, held one of a paused type or an unknown version.
 FAILED counts the failed attempts. The id is cut: its first 18 characters are
 enough for every verb that takes one.
 
@@ -51,11 +53,14 @@ log, which takes up to a second for each million events; --since limits that.
 With --json: one line for each, with id, type, version, status, published_at,
 due_at (of a delayed event), failures, correlation_id, parent_id, published_by
 and hops (of an event that a handler has published), payload, metadata. If there
-are more, the last line has next: the mark for --after.
+are more, the last line has next: the mark for --after. Other tools can rely on
+these lines: later versions of busgen add fields, and rename and remove none.
 
-Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
+Exit status: 0 done, 1 the file has no such event type or subscription, 2
+trouble.`,
 		Example: `  busgen events list shop.db
   busgen events list shop.db --type 'order.*' --status dlq --since 2h
+  busgen events list shop.db --subscription charge-card --state waiting
   busgen events list shop.db --text ada@example.org --limit 5
   busgen events list shop.db --correlation checkout-7 --json
   busgen events list shop.db --child-of 018f4f2e-1c3a-7b21`,
@@ -68,9 +73,15 @@ Exit status: 0 done, 1 the file has no such event type, 2 trouble.`,
 	eventFlags(on, cmd, &filter)
 	cmd.Flags().StringVar(&filter.Status, "status", "",
 		"only events with this `status`: "+strings.Join(inspect.Statuses(), ", "))
+	cmd.Flags().StringSliceVar(&filter.Subscriptions, "subscription", nil, "only events for one of these subscriptions, by `name`")
+	cmd.Flags().StringVar(&filter.State, "state", "",
+		"only events whose delivery to it, or to any, is in this `state`: "+strings.Join(inspect.States(), ", "))
 	childOfFlag(cmd, &childOf)
+	completeFlag(on, cmd, "subscription", subscriptionNames)
 	cmd.RegisterFlagCompletionFunc("status",
 		cobra.FixedCompletions(inspect.Statuses(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("state",
+		cobra.FixedCompletions(inspect.States(), cobra.ShellCompDirectiveNoFileComp))
 	pageFlags(cmd, &page)
 	return cmd
 }
@@ -143,7 +154,7 @@ func (c *call) search(filter event.Filter, page event.Page) (events []event.Even
 	if filter.Text == "" || !filter.Until.IsZero() || page.Offset > 0 { // a search begins an hour after Until
 		return c.file.Events(c.context(), filter, page)
 	}
-	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+	progress := c.progress()
 	defer progress.Done()
 	for {
 		found, err := c.file.SearchEvents(c.context(), filter, page, searchedAtOnce)

@@ -79,8 +79,8 @@ func newEventsUndiscard(on cli.Engines) *cobra.Command {
 		Short: "Undo a discard",
 		Long: `Undiscard undoes discards, by an operator or by a handler: dead letters are dead
 letters again, as they were, and other deliveries are due now. Name events, or
-with --action the number of an action from "busgen audit". A dead letter that
-was edited into another event stays settled.
+with --action the number of an action from "busgen audit list". A dead letter
+that was edited into another event stays settled.
 
 With --json: dead (how many are dead letters again), due (how many are tried
 again), left (how many were left alone).

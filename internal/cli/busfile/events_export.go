@@ -29,7 +29,8 @@ the bus itself, such as dead-letter notices, are left out.
 The catalogue says what events are called outside, under cloudevents. Flags take
 the place of what it says, and --source is enough without a catalogue. Values of
 sensitive fields are hidden, unless --show-sensitive is given. What was erased
-is exported as it is now.
+is exported as it is now. The lines are a stable stream for other tools: their
+form is that of CloudEvents 1.0.
 
 Exit status: 0 done, 1 the file has no such event type, or the catalogue has
 findings, 2 trouble, 3 there is no event with the id of --child-of.`,

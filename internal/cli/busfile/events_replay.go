@@ -82,7 +82,7 @@ func replayEvents(c *call, s inspect.Selection, subscription, from string, all b
 	}); err != nil {
 		return "", err
 	}
-	counts, err := c.sweep(replay, s, "replayed")
+	counts, err := c.sweep(replay, s, "replayed", "events")
 	if err != nil && counts == (inspect.Counts{}) {
 		return "", err
 	}

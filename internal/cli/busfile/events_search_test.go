@@ -3,9 +3,13 @@ package busfile
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/busgen/busgen/runtime/event"
 )
 
 // A search for a text is made in steps, of which the lists that are shown know nothing.
@@ -39,4 +43,23 @@ func TestASearchInStepsFindsWhatOneStepFinds(t *testing.T) {
 			t.Errorf("found %v and %v on two pages, want %v", first, rest, want)
 		}
 	})
+}
+
+// streamed are the fields of a line of "events list --json" and "events tail --json". Other tools rely on them: add some at the
+// end, and rename and remove none.
+var streamed = []string{
+	"id", "type", "version", "status", "published_at", "due_at", "failures", "correlation_id", "parent_id", "published_by", "hops", "payload", "payload_bytes", "metadata",
+}
+
+func TestTheStreamOfEventsKeepsItsFields(t *testing.T) {
+	var got []string
+	of := reflect.TypeFor[event.Event]()
+	for i := range of.NumField() {
+		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "-" {
+			got = append(got, name)
+		}
+	}
+	if !slices.Equal(got, streamed) {
+		t.Errorf("a line has %q, want %q", got, streamed)
+	}
 }

@@ -39,8 +39,8 @@ With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, held_since,
 settled_at, reason, failures, counted, attempts with kind, started_at, ended_at,
 error, error_type, member, stack, log, crashes with at and beside), running (as
-"busgen running"), audit (id, at, actor, action, event_id, subscription, count,
-detail).
+"busgen running list"), audit (id, at, actor, action, event_id, subscription,
+count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21

@@ -19,9 +19,9 @@ func newEventsTail(on cli.Engines) *cobra.Command {
 	cmd := onFile(on, &cobra.Command{
 		Use:   "tail FILE",
 		Short: "Print events as they are published",
-		Long: `Tail prints the newest ten events (or as many as --last says) and then, until it
-is interrupted, every event that is published, in the order of the log. It works
-beside a running program or without one, changes nothing, and needs no
+		Long: `Tail prints the newest ten events (or as many as --limit says) and then, until
+it is interrupted, every event that is published, in the order of the log. It
+works beside a running program or without one, changes nothing, and needs no
 permission to write. It looks at the file every second, or as --interval says;
 nothing is missed or printed twice between two looks.
 
@@ -44,7 +44,7 @@ those of the moment at which it is printed: status is mostly pending.
 Exit status: 0 it was interrupted or its reader has gone, 1 the file has no such
 event type, 2 trouble, 3 there is no event with the id of --child-of.`,
 		Example: `  busgen events tail shop.db
-  busgen events tail shop.db --type 'order.*' --last 0
+  busgen events tail shop.db --type 'order.*' --limit 0
   busgen events tail shop.db --since 10m --text ada@example.org
   busgen events tail shop.db --json --interval 200ms`,
 	}, fileVerb{shows: true, opens: true, do: func(c *call) (string, error) {
@@ -54,7 +54,7 @@ event type, 2 trouble, 3 there is no event with the id of --child-of.`,
 	contentFlags(on, cmd, &t.filter)
 	childOfFlag(cmd, &t.childOf)
 	flags := cmd.Flags()
-	flags.VarP((*cli.Number)(&t.last), "last", "n", "begin with this `many` of the events that are there")
+	flags.VarP((*cli.Number)(&t.last), "limit", "n", "begin with this `many` of the events that are there")
 	flags.Var((*cli.Moment)(&t.filter.Since), "since",
 		"begin with all events published at this `time` or later: 2026-03-14T12:30, 03:00, or 2h for two hours ago")
 	flags.Var((*cli.Span)(&t.interval), "interval", "how long to wait between two looks (default 1s)")
@@ -86,9 +86,9 @@ func (t *tail) run() error {
 	case t.interval < shortestInterval:
 		return fmt.Errorf("--interval is %v: it must be at least %v", t.interval, shortestInterval)
 	case t.last < 0:
-		return fmt.Errorf("--last is %d: it must not be negative", t.last)
-	case changed("last") && changed("since"):
-		return errors.New("--last and --since exclude each other: begin with so many events, or with those since a time")
+		return fmt.Errorf("--limit is %d: it must not be negative", t.last)
+	case changed("limit") && changed("since"):
+		return errors.New("--limit and --since exclude each other: begin with so many events, or with those since a time")
 	}
 	alone := terminal.HangUp(t.cmd.OutOrStdout())
 	ticker := time.NewTicker(t.interval)

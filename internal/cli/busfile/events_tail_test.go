@@ -108,7 +108,7 @@ func TestATailBeginsWhereItIsToldAndTakesFilters(t *testing.T) {
 		parent := shownID(t, "busgen events list shop.db --correlation job-7 --type order.placed")
 		for _, test := range []struct{ flags, first, next string }{
 			{"--since 5m --type order.placed", "13 14 15 ", "100 "},
-			{"--last 0 --type order.*", "", "100 "},
+			{"--limit 0 --type order.*", "", "100 "},
 			{"--correlation job-7 --type order.*", "15 ", ""},
 			{"--text ada@ --type order.placed", "15 100 100 100 ", "100 "},
 			{"-n 5 --type order.placed", "15 100 100 100 100 ", "100 "},
@@ -155,8 +155,8 @@ func TestATailRefusesWhatMakesNoSense(t *testing.T) {
 			text   string
 		}{
 			"shop.db --interval 50ms":         {cli.StatusTrouble, "--interval is 50ms: it must be at least 100ms"},
-			"shop.db --last -1":               {cli.StatusTrouble, "--last is -1: it must not be negative"},
-			"shop.db --last 5 --since 1h":     {cli.StatusTrouble, "--last and --since exclude each other"},
+			"shop.db --limit -1":              {cli.StatusTrouble, "--limit is -1: it must not be negative"},
+			"shop.db --limit 5 --since 1h":    {cli.StatusTrouble, "--limit and --since exclude each other"},
 			"shop.db --max-payload -1":        {cli.StatusTrouble, "--max-payload is -1"},
 			"shop.db --type ''":               {cli.StatusTrouble, "--type is empty"},
 			"shop.db --type order.eaten":      {cli.StatusNo, "no event type of this bus matches order.eaten"},

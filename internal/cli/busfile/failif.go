@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -50,7 +51,7 @@ func parseThreshold(text string) (t threshold, err error) {
 	case (t.field == "dispatchers" || t.field == "unwritable") && t.subscription != "":
 		return t, fmt.Errorf("--fail-if %q: %s is about all subscriptions: leave the name out", text, t.field)
 	case t.field == "oldest":
-		limit, err := cli.ParseSpan(match[4])
+		limit, err := words.ParseSpan(match[4])
 		if err != nil {
 			return t, fmt.Errorf("--fail-if %q: %q is no age: %w", text, match[4], err)
 		}

@@ -21,18 +21,18 @@ func TestAConditionThatCanNeverMatchIsNotReportedAsAllClear(t *testing.T) {
 		s.badNight()
 		group := shownID(t, "busgen dlq groups shop.db")
 		for command, want := range map[string]string{
-			"busgen dlq list shop.db --subscription charge-crad":                "there is no subscription charge-crad in this bus: did you mean charge-card?",
-			"busgen dlq list shop.db --subscription ledger,zzz":                 "there is no subscription zzz in this bus: it has send-receipt, charge-card, ledger",
-			"busgen dlq list shop.db --json --subscription zzz":                 "there is no subscription zzz",
-			"busgen dlq groups shop.db --type orders.*":                         "no event type of this bus matches orders.*: did you mean order.*?",
-			"busgen dlq export shop.db --type order.plcaed":                     "no event type of this bus matches order.plcaed: did you mean order.placed?",
-			"busgen dlq retry shop.db --type zzz":                               "no event type of this bus matches zzz: it has order.placed, payment.requested",
-			"busgen dlq discard shop.db --subscription zzz --because x --yes":   "there is no subscription zzz",
-			"busgen dlq purge shop.db --older-than 1s --subscription zzz --yes": "there is no subscription zzz",
-			"busgen dlq retry shop.db --group zzz":                              "no group of dead letters begins with zzz: there are ",
-			"busgen dlq list shop.db --group 00":                                "no group of dead letters begins with 00: there are ",
-			"busgen events list shop.db --type orders.placed":                   "no event type of this bus matches orders.placed: did you mean order.placed?",
-			"busgen subscriptions pause shop.db --type orders.*":                "no event type of this bus matches orders.*: did you mean order.*?",
+			"busgen dlq list shop.db --subscription charge-crad":              "there is no subscription charge-crad in this bus: did you mean charge-card?",
+			"busgen dlq list shop.db --subscription ledger,zzz":               "there is no subscription zzz in this bus: it has send-receipt, charge-card, ledger",
+			"busgen dlq list shop.db --json --subscription zzz":               "there is no subscription zzz",
+			"busgen dlq groups shop.db --type orders.*":                       "no event type of this bus matches orders.*: did you mean order.*?",
+			"busgen dlq export shop.db --type order.plcaed":                   "no event type of this bus matches order.plcaed: did you mean order.placed?",
+			"busgen dlq retry shop.db --type zzz":                             "no event type of this bus matches zzz: it has order.placed, payment.requested",
+			"busgen dlq discard shop.db --subscription zzz --because x --yes": "there is no subscription zzz",
+			"busgen dlq purge shop.db --until 1s --subscription zzz --yes":    "there is no subscription zzz",
+			"busgen dlq retry shop.db --group zzz":                            "no group of dead letters begins with zzz: there are ",
+			"busgen dlq list shop.db --group 00":                              "no group of dead letters begins with 00: there are ",
+			"busgen events list shop.db --type orders.placed":                 "no event type of this bus matches orders.placed: did you mean order.placed?",
+			"busgen subscriptions pause shop.db --type orders.*":              "no event type of this bus matches orders.*: did you mean order.*?",
 		} {
 			got := typed(t, command, "")
 			if got.Status != cli.StatusNo || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
@@ -43,14 +43,14 @@ func TestAConditionThatCanNeverMatchIsNotReportedAsAllClear(t *testing.T) {
 			t.Errorf("a pause of nothing was made:\n%s", got)
 		}
 		for command, want := range map[string]string{
-			"busgen dlq list shop.db --reason permanant":                `"permanant" is not a reason; it is one of max_attempts`,
-			"busgen events list shop.db --status dlp":                   `there is no status "dlp"`,
-			"busgen dlq list shop.db --subscription ''":                 "--subscription is empty: give it a value, or leave it out",
-			"busgen dlq list shop.db --subscription ledger,":            "there is no subscription with an empty name",
-			"busgen dlq list shop.db --reason permanent,,":              `"" is not a reason`,
-			"busgen dlq purge shop.db --yes --older-than 1s --group ''": "--group is empty: give it a value, or leave it out",
-			"busgen events list shop.db --type ''":                      "--type is empty",
-			"busgen dlq list shop.db --group " + group + "0":            "no group of dead letters begins with " + group + "0: did you mean " + group + "?",
+			"busgen dlq list shop.db --reason permanant":           `"permanant" is not a reason; it is one of max_attempts`,
+			"busgen events list shop.db --status dlp":              `there is no status "dlp"`,
+			"busgen dlq list shop.db --subscription ''":            "--subscription is empty: give it a value, or leave it out",
+			"busgen dlq list shop.db --subscription ledger,":       "there is no subscription with an empty name",
+			"busgen dlq list shop.db --reason permanent,,":         `"" is not a reason`,
+			"busgen dlq purge shop.db --yes --until 1s --group ''": "--group is empty: give it a value, or leave it out",
+			"busgen events list shop.db --type ''":                 "--type is empty",
+			"busgen dlq list shop.db --group " + group + "0":       "no group of dead letters begins with " + group + "0: did you mean " + group + "?",
 		} {
 			if got := typed(t, command, ""); got.Status == 0 || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
 				t.Errorf("%s: %+v, want %q", command, got, want)

@@ -8,14 +8,15 @@ import (
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 )
 
-func newLimits(on cli.Engines) *cobra.Command {
+func newLimitsList(on cli.Engines) *cobra.Command {
 	return onFile(on, &cobra.Command{
-		Use:   "limits FILE",
+		Use:   "list FILE",
 		Short: "List who waits: customers of a limit, keys of an order",
-		Long: `Limits shows for what most deliveries wait: room in a limit, for one value of
+		Long: `List shows for what most deliveries wait: room in a limit, for one value of
 its field or for all, or their partition key, whose deliveries are handled one
 after the other. They wait in the file, and hold up nothing else. There are up
 to 20 lines, that with the most deliveries first. WAITING counts the deliveries
@@ -28,11 +29,11 @@ is parked for it. Not shown are handlers that are quick, and events that hold a
 place between two attempts.
 
 With --json: one line for each, with subscription, kind (limit, key, breaker or
-pause), limit, key, waiting, since, held_by (as "busgen running").
+pause), limit, key, waiting, since, held_by (as "busgen running list").
 
 Exit status: 0 done, 2 trouble.`,
-		Example: `  busgen limits shop.db
-  busgen limits shop.db --json`,
+		Example: `  busgen limits list shop.db
+  busgen limits list shop.db --json`,
 	}, fileVerb{times: true, do: listLimits})
 }
 
@@ -45,7 +46,7 @@ func listLimits(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines := heldLanes(lanes, running)
+	lines := standing.Lanes(lanes, running)
 	switch {
 	case c.json:
 		return cli.Lines(lines)
@@ -63,31 +64,6 @@ func listLimits(c *call) (string, error) {
 		table.Row(l.Subscription, laneKind(l.Lane), l.Key, terminal.Number(l.Waiting), longest, c.holders(l.HeldBy))
 	}
 	return table.Render(c.screen), nil
-}
-
-// heldLane is a lane with the handlers that have places in its limit.
-type heldLane struct {
-	event.Lane
-	HeldBy []event.Running `json:"held_by"`
-}
-
-// heldLanes returns lanes with their holders, and behind them the limits that are held and for which nothing is parked.
-func heldLanes(lanes []event.Lane, running []event.Running) (all []heldLane) {
-	parked := map[event.Place]bool{}
-	for _, l := range lanes {
-		parked[event.Place{Limit: l.Limit, Key: l.Key}] = true
-		all = append(all, heldLane{l, append([]event.Running{}, l.HeldBy(running)...)})
-	}
-	for _, r := range running {
-		for _, p := range r.Limits {
-			if !parked[p] {
-				parked[p] = true
-				l := event.Lane{Subscription: r.Subscription, Kind: event.LaneLimit, Limit: p.Limit, Key: p.Key}
-				all = append(all, heldLane{l, l.HeldBy(running)})
-			}
-		}
-	}
-	return all
 }
 
 // holders names those who hold places of a limit.

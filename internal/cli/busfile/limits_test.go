@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -15,7 +16,7 @@ func TestALimitHasALineForWhoWaitsAndForWhoHoldsIt(t *testing.T) {
 		{Subscription: "print", Worker: 4},
 	}
 	var got []string
-	for _, l := range heldLanes([]event.Lane{
+	for _, l := range standing.Lanes([]event.Lane{
 		{Subscription: "send-mail", Kind: event.LaneLimit, Limit: "mail", Key: "acme", Waiting: 12_000},
 		{Subscription: "send-mail", Kind: event.LaneKey, Key: "acme", Waiting: 3},
 	}, running) {

@@ -24,14 +24,14 @@ func TestATerminalShowsWhatIsWrongFirstAndEveryNameWhole(t *testing.T) {
 		_, err := runtime.Subscribe(s.Bus, clitest.OrderType, longName, func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return nil })
 		must(t, err)
 		s.breakDown()
-		does(t, "busgen subscriptions pause shop.db "+longName+" --actor ada --reason 'the warehouse counts what it has, until Monday'")
+		does(t, "busgen subscriptions pause shop.db "+longName+" --actor ada --because 'the warehouse counts what it has, until Monday'")
 		time.Sleep(time.Second)
 		s.order(6, "customer6@example.org", 100)
 		t.Setenv("COLUMNS", "80")
 		got := does(t, "busgen status shop.db --watch --count 2")
 		inOrder(t, got, "shop.db: ", "Open: circuit breaker of charge-card", "Paused: subscription\n  "+longName, "1 dead letter", "busgen dlq groups /",
 			"\nSUBSCRIPTION", "\ncharge-card", "\n"+longName+"\n   ", "\nsend-receipt", "\nledger", "\nProcess ", "events, the oldest", "\nTYPE ", "every 1s", "Open: ")
-		for _, command := range []string{"status", "dlq list", "dlq groups", "subscriptions list", "events list", "breakers list", "running", "audit"} {
+		for _, command := range []string{"status", "dlq list", "dlq groups", "subscriptions list", "events list", "breakers list", "running list", "audit list"} {
 			got := does(t, "busgen "+command+" shop.db")
 			for line := range strings.Lines(got) {
 				if n := terminal.Width(strings.TrimSuffix(line, "\n")); n > 80 && !strings.HasPrefix(line, "  busgen ") {

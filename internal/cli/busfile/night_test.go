@@ -70,7 +70,7 @@ func (s *shop) nightShift() {
 		s.order(n, email(n), 5000)
 		time.Sleep(20 * time.Second)
 	}
-	does(t, `busgen subscriptions pause shop.db ledger --actor bob --reason "moving the ledger, back at 23:00"`)
+	does(t, `busgen subscriptions pause shop.db ledger --actor bob --because "moving the ledger, back at 23:00"`)
 	time.Sleep(time.Second)
 
 	// The poison is not alone when it ends the process for the first time.

@@ -22,7 +22,7 @@ import (
 func TestStatusShowsAtAGlanceHowTheBusIsDoing(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
-		does(t, "busgen subscriptions pause shop.db ledger --actor ada --reason tests")
+		does(t, "busgen subscriptions pause shop.db ledger --actor ada --because tests")
 		time.Sleep(time.Second)
 		_, err := runtime.Publish(t.Context(), s.Bus, clitest.OrderType, clitest.OrderPlaced{Number: 21, Email: "late@example.org"})
 		must(t, err)
@@ -251,7 +251,7 @@ func TestACanaryWithoutAProgramSaysThatItWaits(t *testing.T) {
 		defer cancel()
 		var stdout, stderr strings.Builder
 		status := run(ctx, strings.Fields("dlq retry shop.db --all --canary 2"), strings.NewReader(""), &stdout, &stderr)
-		if status != cli.StatusTrouble || !strings.Contains(stderr.String(), "No process dispatches: the canary waits until one does.") {
+		if status != cli.StatusTrouble || !strings.Contains(stderr.String(), "In the way of charge-card: No process dispatches") {
 			t.Errorf("status %d\n%s%s", status, &stdout, &stderr)
 		}
 	})
@@ -278,7 +278,7 @@ func TestDestructiveVerbsNeedAConfirmation(t *testing.T) {
 		must(t, s.Shutdown(context.Background()))
 		for _, command := range []string{
 			"busgen dlq discard shop.db --all --because test",
-			"busgen dlq purge shop.db --older-than 1m",
+			"busgen dlq purge shop.db --until 1m",
 			"busgen subscriptions remove shop.db ledger",
 		} {
 			before := does(t, "busgen status shop.db --json")
@@ -292,14 +292,14 @@ func TestDestructiveVerbsNeedAConfirmation(t *testing.T) {
 		}
 		for _, step := range []struct{ command, want string }{
 			{"busgen dlq discard shop.db --reason permanent --because test --yes", "matched 1, discarded 1, skipped 0\n"},
-			{"busgen dlq purge shop.db --older-than 1m --yes", "matched 10, purged 10, skipped 0\n"},
+			{"busgen dlq purge shop.db --until 1m --yes", "matched 10, purged 10, skipped 0\n"},
 			{"busgen subscriptions remove shop.db ledger -y", "subscription ledger is removed, with 0 events to settle and 0 dead letters\n"},
 		} {
 			if got := does(t, step.command); got != step.want {
 				t.Errorf("%s: %q, want %q", step.command, got, step.want)
 			}
 		}
-		if got := does(t, "busgen dlq purge shop.db --older-than 1d"); !strings.HasPrefix(got, "matched 0, ") {
+		if got := does(t, "busgen dlq purge shop.db --until 1d"); !strings.HasPrefix(got, "matched 0, ") {
 			t.Errorf("nothing to purge, and nothing to ask: %s", got)
 		}
 	})
@@ -410,7 +410,7 @@ func TestExportedDeadLettersCanBeImported(t *testing.T) {
 		if again := typed(t, "busgen dlq export shop.db --out one.jsonl", ""); again.Status != cli.StatusTrouble || !strings.Contains(again.Stderr, "one.jsonl exists already") {
 			t.Errorf("over a file that exists: %+v", again)
 		}
-		does(t, "busgen dlq purge shop.db --older-than 1s --yes")
+		does(t, "busgen dlq purge shop.db --until 1s --yes")
 		typed(t, "busgen dlq import shop.db", got.Stdout).Wants(t, 0, "matched 12, added 12, skipped 0\n", "")
 		typed(t, "busgen dlq import shop.db one.jsonl", "").Wants(t, 0, "matched 1, added 0, skipped 1\n", "")
 		if broken := typed(t, "busgen dlq import shop.db", "{}\n"); broken.Status != cli.StatusTrouble || !strings.Contains(broken.Stderr, "standard input: line 1: ") {
@@ -472,8 +472,8 @@ func TestSteeringNeedsATargetThatExists(t *testing.T) {
 			"busgen dlq retry shop.db":                                      "say which dead letters",
 			"busgen dlq retry shop.db --all --group x":                      "say which dead letters",
 			"busgen dlq discard shop.db --all":                              "say why with --because",
-			"busgen dlq purge shop.db":                                      "say how old with --older-than",
-			"busgen dlq purge shop.db --older-than 7":                       "want a length of time, as in 90m, 2h, 7d or 1w",
+			"busgen dlq purge shop.db":                                      "say until when they died with --until",
+			"busgen dlq purge shop.db --until 7":                            "or how long ago, as in 90m, 2h, 7d or 1w",
 			"busgen dlq edit shop.db 018f --catalogue nope.yaml":            "there is no catalogue at nope.yaml",
 			"busgen dlq list shop.db --reason tired":                        `"tired" is not a reason`,
 			"busgen check-db shop.db --catalogue nope.yaml":                 "there is no catalogue at nope.yaml",
@@ -561,7 +561,7 @@ func TestShellsCompleteVerbsFilesAndNames(t *testing.T) {
 			{"dlq retry shop.db --subscription x", "charge-card"},
 			{"events list shop.db --type x", "payment.requested"},
 			{"dlq list shop.db --reason x", "max_attempts"},
-			{"audit shop.db --action x", "undiscard"},
+			{"audit list shop.db --action x", "undiscard"},
 			{"events replay shop.db --subscription x", "ledger"},
 			{"dlq show shop.db 019c", "order.placed"},
 			{"events show shop.db 019c", "payment.requested, dlq"},
@@ -602,8 +602,8 @@ func TestEveryFieldOfTheJSONIsInTheManual(t *testing.T) {
 		for _, command := range []string{
 			"status shop.db", "events list shop.db", "events show shop.db " + dead, "events show shop.db " + panicked,
 			"subscriptions list shop.db", "dlq list shop.db", "dlq groups shop.db", "dlq show shop.db " + dead,
-			"dlq retry shop.db --all --dry-run", "dlq discard shop.db --all --because x --dry-run", "dlq purge shop.db --older-than 1d",
-			"check-db shop.db --catalogue next.yaml", "dlq import shop.db", "audit shop.db", "audit shop.db --limit 1",
+			"dlq retry shop.db --all --dry-run", "dlq discard shop.db --all --because x --dry-run", "dlq purge shop.db --until 1d",
+			"check-db shop.db --catalogue next.yaml", "dlq import shop.db", "audit list shop.db", "audit list shop.db --limit 1",
 			"events replay shop.db --subscription ledger --all --dry-run", "events undiscard shop.db " + dead,
 		} {
 			got := typed(t, "busgen "+command+" --json", "")

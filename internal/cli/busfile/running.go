@@ -12,11 +12,11 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 )
 
-func newRunning(on cli.Engines) *cobra.Command {
+func newRunningList(on cli.Engines) *cobra.Command {
 	return onFile(on, &cobra.Command{
-		Use:   "running FILE",
+		Use:   "list FILE",
 		Short: "List handlers that have been at work for more than a second",
-		Long: `Running shows the handlers that have been at work for more than a second, the
+		Long: `List shows the handlers that have been at work for more than a second, the
 oldest first: each with its event, its start and its deadline. The process that
 dispatches records them every second. A narrow terminal does not show WORKER.
 
@@ -29,8 +29,8 @@ event, type, attempt, started, deadline, abandoned (left behind), limits (in
 which it has a place, each with its key).
 
 Exit status: 0 done, 2 trouble.`,
-		Example: `  busgen running shop.db
-  busgen running shop.db --json`,
+		Example: `  busgen running list shop.db
+  busgen running list shop.db --json`,
 	}, fileVerb{times: true, do: listRunning})
 }
 

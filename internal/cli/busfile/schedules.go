@@ -1,31 +1,26 @@
 package busfile
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
-	"github.com/busgen/busgen/internal/schedule"
-	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/internal/timetable"
 )
 
-func newSchedules(on cli.Engines) *cobra.Command {
+func newSchedulesList(on cli.Engines) *cobra.Command {
 	c := &call{on: on}
 	count, from := 5, ""
 	cmd := &cobra.Command{
-		Use:   "schedules [events.yaml | FILE]",
+		Use:   "list [events.yaml | FILE]",
 		Short: "List schedules with their next times",
-		Long: `Schedules lists the schedules of a catalogue, or those of the file of a bus,
+		Long: `List shows the schedules of a catalogue, or those of the file of a bus,
 with their next times.
 
 In a catalogue an interval (every) has no times yet: it is counted from the
@@ -45,9 +40,9 @@ payload; of a file also since (when it was first started with), passed (times up
 to this are over), missed_since, last_event and last_time, if there are any.
 
 Exit status: 0 done, 1 the catalogue has findings, 2 trouble.`,
-		Example: `  busgen schedules
-  busgen schedules -n 10 --from 2026-10-24
-  busgen schedules shop.db --utc`,
+		Example: `  busgen schedules list
+  busgen schedules list -n 10 --from 2026-10-24
+  busgen schedules list shop.db --utc`,
 		Args: cli.AtMostOne("catalogue or file"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -59,7 +54,7 @@ Exit status: 0 done, 1 the catalogue has findings, 2 trouble.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&c.json, "json", false, "print JSON, for programs")
 	flags.BoolVar(&c.utc, "utc", false, "show times in UTC")
-	flags.VarP((*cli.Number)(&count), "times", "n", "show this many `times` of each")
+	flags.VarP((*cli.Number)(&count), "limit", "n", "show this `many` times of each")
 	flags.StringVar(&from, "from", "",
 		"show the times after this `time`, as in 2026-03-29 or 2026-03-29T01:00:00Z (default now)")
 	cmd.RunE = cli.Report(func(args []string) (string, error) {
@@ -98,42 +93,14 @@ func parseTime(text string) (at time.Time, err error) {
 	return at, fmt.Errorf("--from %q is not a time: write 2026-03-29 or 2026-03-29T01:00:00Z", text)
 }
 
-// listedSchedule is a line of the report. Its JSON is part of the manual.
-type listedSchedule struct {
-	Name        string          `json:"name"`
-	Doc         string          `json:"doc,omitempty"`
-	Event       string          `json:"event"`
-	Cron        string          `json:"cron,omitempty"`
-	Every       string          `json:"every,omitempty"`
-	TimeZone    string          `json:"time_zone,omitempty"`
-	Missed      string          `json:"missed"`
-	Payload     json.RawMessage `json:"payload,omitempty"`
-	Next        []time.Time     `json:"next"`
-	Since       time.Time       `json:"since,omitzero"`
-	Passed      time.Time       `json:"passed,omitzero"`
-	MissedSince time.Time       `json:"missed_since,omitzero"`
-	LastEvent   uuid.UUID       `json:"last_event,omitzero"`
-	LastTime    time.Time       `json:"last_time,omitzero"`
-
-	zone *time.Location
-}
-
 // schedules reads those of a catalogue or of a file.
-func (c *call) schedules(args []string, count int) (list []listedSchedule, err error) {
-	list = []listedSchedule{}
+func (c *call) schedules(args []string, count int) ([]timetable.Line, error) {
 	if len(args) == 0 || slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(args[0])) {
 		catalogue, err := cli.LoadCatalogue(args)
 		if err != nil {
 			return nil, cli.Refused(err)
 		}
-		for _, s := range catalogue.Schedules {
-			one := listedSchedule{Name: s.Name.V, Doc: s.Doc, Event: s.Event.Name.V, Payload: s.Payload}
-			if err := one.add(s.Rule(), c.now, c.now, count); err != nil {
-				return nil, err
-			}
-			list = append(list, one)
-		}
-		return list, nil
+		return timetable.OfCatalogue(catalogue, c.now, count)
 	}
 	c.target, c.path = args[0], cli.Shown(args[0])
 	defer c.close()
@@ -144,60 +111,10 @@ func (c *call) schedules(args []string, count int) (list []listedSchedule, err e
 	if err != nil {
 		return nil, classified(err)
 	}
-	for _, s := range stored {
-		one, err := c.storedSchedule(s, count)
-		if err != nil {
-			return nil, fmt.Errorf("schedule %s: %w", s.Name, err)
-		}
-		list = append(list, one)
-	}
-	return list, nil
+	return timetable.OfFile(stored, c.now, count)
 }
 
-func (c *call) storedSchedule(s event.Schedule, count int) (one listedSchedule, err error) {
-	var rule schedule.Rule
-	if err := json.Unmarshal(s.Rule, &rule); err != nil {
-		return one, fmt.Errorf("the file has a rule for it that this busgen cannot read: %w", err)
-	}
-	one = listedSchedule{Name: s.Name, Event: s.Type, Since: s.Since, Passed: s.Passed, LastEvent: s.Event, LastTime: s.At}
-	after := c.now
-	if s.Passed.After(after) {
-		after = s.Passed // the clock was set back
-	}
-	if err := one.add(rule, s.Since, after, count); err != nil {
-		return one, err
-	}
-	times, err := rule.Times(s.Since)
-	if next := times.Next(s.Passed); !next.IsZero() && !next.After(c.now) {
-		one.MissedSince = next
-	}
-	return one, err
-}
-
-// add adds the rule of a schedule and its next times.
-func (s *listedSchedule) add(rule schedule.Rule, since, after time.Time, count int) error {
-	times, err := rule.Times(since.Round(0))
-	if unknown, ok := errors.AsType[*schedule.ZoneError](err); ok {
-		return fmt.Errorf("schedule %s: %w; install the time zones of this machine", s.Name, unknown)
-	}
-	if err != nil {
-		return err
-	}
-	s.Cron, s.TimeZone, s.Missed, s.Next, s.zone = rule.Cron, rule.Zone, rule.Missed, []time.Time{}, time.UTC
-	if rule.Every != 0 {
-		s.Every = catalog.Short(rule.Every)
-	} else if s.zone, err = schedule.LoadZone(rule.Zone); err != nil {
-		return err
-	} else if s.TimeZone == "" {
-		s.TimeZone = "UTC"
-	}
-	for at := times.Next(after); len(s.Next) < count && !at.IsZero(); at = times.Next(at) {
-		s.Next = append(s.Next, at.UTC())
-	}
-	return nil
-}
-
-func (c *call) scheduleTable(list []listedSchedule) string {
+func (c *call) scheduleTable(list []timetable.Line) string {
 	if len(list) == 0 {
 		return "There are no schedules.\n"
 	}
@@ -206,16 +123,12 @@ func (c *call) scheduleTable(list []listedSchedule) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		when := "every " + s.Every
-		if s.Cron != "" {
-			when = s.Cron + " (" + s.TimeZone + ")"
-		}
 		b.WriteString(c.screen.Paint(terminal.Bold, terminal.Clean(s.Name)) + "\n")
 		if s.Doc != "" {
 			b.WriteString("  " + terminal.Clean(s.Doc) + "\n")
 		}
 		fmt.Fprintf(&b, "  publishes  %s\n  at         %s\n  missed     %s\n",
-			strings.TrimSpace(terminal.Clean(s.Event)+" "+payloadOf(s)), terminal.Clean(when), s.Missed)
+			strings.TrimSpace(terminal.Clean(s.Event)+" "+payloadOf(s)), terminal.Clean(s.When()), s.Missed)
 		if !s.LastTime.IsZero() {
 			fmt.Fprintf(&b, "  last       %s, event %s\n", c.scheduled(s, s.LastTime), s.LastEvent)
 		}
@@ -234,7 +147,7 @@ func (c *call) scheduleTable(list []listedSchedule) string {
 }
 
 // payloadOf returns the payload unless it is empty or, of a file, not known.
-func payloadOf(s listedSchedule) string {
+func payloadOf(s timetable.Line) string {
 	if text := string(s.Payload); text != "{}" {
 		return terminal.Clean(text)
 	}
@@ -242,8 +155,8 @@ func payloadOf(s listedSchedule) string {
 }
 
 // scheduled formats a time of a schedule.
-func (c *call) scheduled(s listedSchedule, at time.Time) string {
-	zone := s.zone
+func (c *call) scheduled(s timetable.Line, at time.Time) string {
+	zone := s.Zone
 	if c.utc {
 		zone = time.UTC
 	}

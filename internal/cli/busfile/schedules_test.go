@@ -42,39 +42,39 @@ often
   next       Sat 2026-10-24 11:30:00 +00:00
              Sat 2026-10-24 13:00:00 +00:00
 `
-	if got := does(t, "busgen schedules --from 2026-10-24T10:00:00Z -n 2"); got != want {
+	if got := does(t, "busgen schedules list --from 2026-10-24T10:00:00Z -n 2"); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if got := does(t, "busgen schedules events.yaml --from 2026-10-25 -n 1 --utc"); !strings.Contains(got, "Sun 2026-10-25 00:30:00 +00:00") {
+	if got := does(t, "busgen schedules list events.yaml --from 2026-10-25 -n 1 --utc"); !strings.Contains(got, "Sun 2026-10-25 00:30:00 +00:00") {
 		t.Errorf("in UTC\n%s", got)
 	}
 	wantJSON := `{"name":"nightly-report","doc":"Asks for the report of the day.","event":"report.requested","cron":"30 2 * * *","time_zone":"Europe/Berlin",` +
 		`"missed":"once","payload":{"kind":"nightly"},"next":["2026-10-26T01:30:00Z"]}
 {"name":"often","event":"report.requested","every":"1h30m","missed":"skip","payload":{"kind":"often"},"next":["2026-10-25T11:30:00Z"]}
 `
-	if got := does(t, "busgen schedules --json --from 2026-10-25T10:00:00Z -n 1"); got != wantJSON {
+	if got := does(t, "busgen schedules list --json --from 2026-10-25T10:00:00Z -n 1"); got != wantJSON {
 		t.Errorf("got\n%s", got)
 	}
-	if got := strings.Count(does(t, "busgen schedules"), "+0"); got != 10 {
+	if got := strings.Count(does(t, "busgen schedules list"), "+0"); got != 10 {
 		t.Errorf("%d times without a number", got)
 	}
 	for line, says := range map[string]string{
-		"busgen schedules --from soon":  `--from "soon" is not a time`,
-		"busgen schedules -n 1001":      "-n is 1001: it must be between 0 and 1000",
-		"busgen schedules a.db b.db":    "takes one catalogue or file",
-		"busgen schedules nothing.db":   "nothing.db",
-		"busgen schedules nothing.yaml": "there is no catalogue at nothing.yaml",
+		"busgen schedules list --from soon":  `--from "soon" is not a time`,
+		"busgen schedules list -n 1001":      "-n is 1001: it must be between 0 and 1000",
+		"busgen schedules list a.db b.db":    "takes one catalogue or file",
+		"busgen schedules list nothing.db":   "nothing.db",
+		"busgen schedules list nothing.yaml": "there is no catalogue at nothing.yaml",
 	} {
 		if got := typed(t, line, ""); got.Status != 2 || !strings.Contains(got.Stderr, says) {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}
 	must(t, os.WriteFile("events.yaml", []byte(strings.Replace(catalogueWithSchedules, "30 2", "30 25", 1)), 0o600))
-	if got := typed(t, "busgen schedules", ""); got.Status != 1 || !strings.Contains(got.Stderr, `"25" is no hour`) {
+	if got := typed(t, "busgen schedules list", ""); got.Status != 1 || !strings.Contains(got.Stderr, `"25" is no hour`) {
 		t.Errorf("a catalogue with findings: %+v", got)
 	}
 	must(t, os.WriteFile("events.yaml", []byte("version: 1\npackage: events\nevents: { order.placed: {} }\n"), 0o600))
-	if got := does(t, "busgen schedules"); got != "There are no schedules.\n" {
+	if got := does(t, "busgen schedules list"); got != "There are no schedules.\n" {
 		t.Errorf("without schedules: %s", got)
 	}
 }
@@ -92,19 +92,19 @@ func TestTheSchedulesOfAFileAreListedWithWhatIsOver(t *testing.T) {
 		must(t, bus.Start(t.Context()))
 		time.Sleep(50 * time.Minute)
 		synctest.Wait()
-		got := does(t, "busgen schedules shop.db -n 1")
+		got := does(t, "busgen schedules list shop.db -n 1")
 		if !strings.Contains(got, "hourly\n  publishes  order.placed\n  at         @hourly (Europe/Berlin)\n  missed     once\n  next       Sat 2000-01-01 02:00:00 +01:00\n") ||
 			!strings.Contains(got, "  last       Sat 2000-01-01 00:49:00 +00:00, event ") || strings.Contains(got, "overdue") {
 			t.Errorf("while it runs\n%s", got)
 		}
 		must(t, bus.Shutdown(context.Background()))
 		time.Sleep(20 * time.Minute)
-		got = does(t, "busgen schedules shop.db -n 1")
+		got = does(t, "busgen schedules list shop.db -n 1")
 		if !strings.Contains(got, "  overdue    since Sat 2000-01-01 02:00:00 +01:00\n  next       Sat 2000-01-01 03:00:00 +01:00\n") ||
 			!strings.Contains(got, "  overdue    since Sat 2000-01-01 00:56:00 +00:00\n  next       Sat 2000-01-01 01:17:00 +00:00\n") {
 			t.Errorf("afterwards\n%s", got)
 		}
-		if got := does(t, "busgen schedules shop.db --json -n 1"); !strings.Contains(got, `"passed":"2000-01-01T00:49:00Z","missed_since":"2000-01-01T00:56:00Z","last_event":"`) ||
+		if got := does(t, "busgen schedules list shop.db --json -n 1"); !strings.Contains(got, `"passed":"2000-01-01T00:49:00Z","missed_since":"2000-01-01T00:56:00Z","last_event":"`) ||
 			!strings.Contains(got, `"every":"7m","missed":"all","next":["2000-01-01T01:17:00Z"],"since":"2000-01-01T00:00:00Z"`) {
 			t.Errorf("as JSON\n%s", got)
 		}

@@ -124,7 +124,7 @@ func TestTextsAreNotLookedForInSensitiveValuesUnlessAskedFor(t *testing.T) {
 			"dlq groups people.db --text zebediah":                                 "There are no such dead letters.",
 			"dlq retry people.db --text zebediah --dry-run":                        "matched 0",
 			"dlq discard people.db --text zebediah --because 'a test' --dry-run":   "matched 0",
-			"dlq purge people.db --older-than 1s --text zebediah --dry-run":        "matched 0",
+			"dlq purge people.db --until 1s --text zebediah --dry-run":             "matched 0",
 		} {
 			hidden, open := typed(t, "busgen "+verb, ""), typed(t, "busgen "+verb+" --show-sensitive", "")
 			if !strings.Contains(hidden.Stdout+hidden.Stderr, none) || strings.Contains(open.Stdout+open.Stderr, none) || open.Status != 0 {
@@ -182,7 +182,7 @@ func TestAPersonIsErasedByTheCommand(t *testing.T) {
 		}
 		want(does(t, line+" --yes"), "erased 1 event with 1 dead letter and 1 failed attempt, and 0 texts elsewhere\n")
 		want(does(t, line+" --yes"), "erased 0 events with 0 dead letters and 0 failed attempts, and 0 texts elsewhere\n")
-		for _, verb := range []string{"events list people.db --json", "dlq list people.db --json", "audit people.db --json"} {
+		for _, verb := range []string{"events list people.db --json", "dlq list people.db --json", "audit list people.db --json"} {
 			if got := does(t, "busgen "+verb); strings.Contains(got, "zebediah") {
 				t.Errorf("%s shows\n%s", verb, got)
 			}
@@ -190,7 +190,7 @@ func TestAPersonIsErasedByTheCommand(t *testing.T) {
 		if got := does(t, "busgen events list people.db --show-sensitive --json"); strings.Count(got, "ann@example.org") < 2 {
 			t.Errorf("others are gone:\n%s", got)
 		}
-		if got := does(t, "busgen audit people.db"); !strings.Contains(got, "erase") || !strings.Contains(got, "eve") {
+		if got := does(t, "busgen audit list people.db"); !strings.Contains(got, "erase") || !strings.Contains(got, "eve") {
 			t.Errorf("the audit shows\n%s", got)
 		}
 		if got := typed(t, "busgen erase people.db --yes", ""); got.Status != 2 {

@@ -82,7 +82,7 @@ its backlog grows, stalled: what stands still (since, parts, pid, host, idle:
 the process answers, and can do nothing), backlog, backlog_at_most, partial,
 running, waiting, held, dead, oldest), dead_letters, pauses (subscription or
 types, since, actor, reason), breakers, lanes and running (as "busgen breakers
-list", "busgen limits" and "busgen running"), snoozed (event, type,
+list", "busgen limits list" and "busgen running list"), snoozed (event, type,
 subscription, snoozes, since). With --watch also rates (seconds since the look
 before, published per second), and in each subscription rates (published,
 handled and dead per second, and drained_in: seconds, or null). Without --watch
@@ -187,7 +187,7 @@ func (c *call) statusText(status event.Status) string {
 		rest += c.screen.Fold(terminal.Rate(status.Rates.Published) + " events are published per second.")
 	}
 	if len(status.Running) > 0 && !leftBehind(status.Running) {
-		rest += c.andLine(c.running(status.Running), "running")
+		rest += c.andLine(c.running(status.Running), "running list")
 	}
 	paragraphs = append(paragraphs, rest)
 	if len(status.Types) > 0 {

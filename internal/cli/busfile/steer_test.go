@@ -51,7 +51,7 @@ func TestTheAuditIsListedByWhatTheFlagsSay(t *testing.T) {
 		does(t, "busgen dlq retry shop.db --actor ada "+id)
 		time.Sleep(time.Minute)
 		does(t, "busgen dlq discard shop.db --actor bob --all --because oops --yes")
-		does(t, "busgen subscriptions pause shop.db ledger --actor ada --reason \"it is late\"")
+		does(t, "busgen subscriptions pause shop.db ledger --actor ada --because \"it is late\"")
 		for flags, want := range map[string]string{
 			"":                           "pause discard retry",
 			"--actor ada":                "pause retry",
@@ -65,7 +65,7 @@ func TestTheAuditIsListedByWhatTheFlagsSay(t *testing.T) {
 			"--since 1d --action import": "",
 		} {
 			var actions []string
-			for line := range strings.Lines(does(t, "busgen audit shop.db --json "+flags)) {
+			for line := range strings.Lines(does(t, "busgen audit list shop.db --json "+flags)) {
 				var action struct{ Action string }
 				must(t, json.Unmarshal([]byte(line), &action))
 				actions = append(actions, action.Action)
@@ -74,13 +74,13 @@ func TestTheAuditIsListedByWhatTheFlagsSay(t *testing.T) {
 				t.Errorf("%s: %q, want %q", flags, got, want)
 			}
 		}
-		got := does(t, "busgen audit shop.db --limit 2 --utc")
+		got := does(t, "busgen audit list shop.db --limit 2 --utc")
 		for _, want := range []string{"2026-03-14 03:01:00  ada  pause", "it is late", "There are more: go on with --after "} {
 			if !strings.Contains(got, want) {
 				t.Errorf("the audit lacks %q:\n%s", want, got)
 			}
 		}
-		if got := typed(t, "busgen audit shop.db --action retyr", ""); got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, `there is no action "retyr"`) {
+		if got := typed(t, "busgen audit list shop.db --action retyr", ""); got.Status != cli.StatusTrouble || !strings.Contains(got.Stderr, `there is no action "retyr"`) {
 			t.Errorf("%+v", got)
 		}
 		if got := does(t, "busgen status shop.db"); !strings.Contains(got, "Paused: subscription ledger, since 2026-03-14 03:01:00 UTC, by ada: it is late") &&
@@ -99,7 +99,7 @@ func TestADiscardOfManyIsUndone(t *testing.T) {
 			ID    json.Number
 			Count int
 		}
-		must(t, json.Unmarshal([]byte(does(t, "busgen audit shop.db --action discard --json")), &action))
+		must(t, json.Unmarshal([]byte(does(t, "busgen audit list shop.db --action discard --json")), &action))
 		if got := does(t, "busgen events undiscard shop.db --action "+action.ID.String()); got != "undone: 12 dead letters again, 0 due, 0 left alone\n" {
 			t.Errorf("%s", got)
 		}

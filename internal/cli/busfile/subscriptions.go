@@ -85,12 +85,12 @@ of a limit or a breaker; others go on.
 Nothing is lost and nothing counts as an attempt: paused deliveries wait.
 Running handlers are not interrupted. A running program notices the pause within
 200 ms, and the pause survives restarts. Pausing again changes nothing. "busgen
-status" shows who has paused what, when and, with --reason, why.
+status" shows who has paused what, when and, with --because, why.
 
 Exit status: 0 it is paused, 1 the file has no such event type, 2 trouble, 3
 there is no such subscription.`,
 		Example: `  busgen subscriptions pause shop.db charge-card
-  busgen subscriptions pause shop.db charge-card --reason "the provider is down"
+  busgen subscriptions pause shop.db charge-card --because "the provider is down"
   busgen subscriptions pause shop.db send-receipt --key acme
   busgen subscriptions pause shop.db --type 'payment.*'`,
 	}, fileVerb{takes: aSubscription, changes: true, do: func(c *call) (string, error) {
@@ -109,7 +109,7 @@ there is no such subscription.`,
 			func(f *inspect.File, ctx context.Context, glob string) error { return f.PauseTypes(ctx, glob, reason) })
 	}})
 	cmd.Flags().StringVar(&key, "key", "", "only what has this `value` as a key")
-	cmd.Flags().StringVar(&reason, "reason", "", "the reason, in a few `words`; busgen status shows it")
+	cmd.Flags().StringVar(&reason, "because", "", "the `reason`, in a few words; busgen status shows it")
 	cmd.Flags().StringVar(&types, "type", "", "`glob` over event types, instead of a name")
 	return cmd
 }

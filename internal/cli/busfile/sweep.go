@@ -49,12 +49,16 @@ func lettersQuestion(do string, of event.Filter) func(n int) string {
 }
 
 // sweep changes deliveries with a line of progress; done is the word for what
-// happens to them, such as "retried".
-func (c *call) sweep(do sweep, s inspect.Selection, done string) (inspect.Counts, error) {
-	progress := terminal.NewProgress(c.cmd.ErrOrStderr())
+// happens to them, such as "retried", and what is what they are.
+func (c *call) sweep(do sweep, s inspect.Selection, done, what string) (inspect.Counts, error) {
+	progress := c.progress()
 	defer progress.Done()
 	s.Progress = func(n inspect.Counts) {
-		progress.Say(fmt.Sprintf("%s %s of %s", done, terminal.Number(n.Moved), terminal.Number(n.Matched)))
+		whole := n.Matched
+		if s.Limit > 0 {
+			whole = min(whole, s.Limit)
+		}
+		progress.At(done, n.Moved, whole, what)
 	}
 	return do(c.context(), s)
 }
@@ -62,7 +66,7 @@ func (c *call) sweep(do sweep, s inspect.Selection, done string) (inspect.Counts
 // sweepLetters changes dead letters, and reports how many. After an error it still
 // reports what was done before.
 func (c *call) sweepLetters(do sweep, s inspect.Selection, done string) (string, error) {
-	counts, err := c.sweep(do, s, done)
+	counts, err := c.sweep(do, s, done, "dead letters")
 	switch {
 	case err != nil && c.context().Err() != nil && counts != (inspect.Counts{}):
 		err = fmt.Errorf("interrupted: %w; call it again to go on", err)

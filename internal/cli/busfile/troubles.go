@@ -38,7 +38,7 @@ func (c *call) troubles(status event.Status) string {
 	b.WriteString(c.pauseLines(status.Pauses))
 	b.WriteString(c.newerLines(status.Subscriptions))
 	if leftBehind(status.Running) {
-		b.WriteString(c.andLine(c.running(status.Running), "running"))
+		b.WriteString(c.andLine(c.running(status.Running), "running list"))
 	}
 	if status.DeadLetters > 0 {
 		b.WriteString(c.andLine(terminal.Counted(status.DeadLetters, "dead letter"), "dlq groups"))

@@ -20,6 +20,18 @@ import (
 // Verbs returns the verbs in the order of the help. Besides files they take the addresses of
 // the engines.
 func Verbs(on ...cli.Engine) []*cobra.Command {
-	return []*cobra.Command{newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on),
-		newBreakers(on), newLimits(on), newSchedules(on), newRunning(on), newErase(on), newAudit(on), newCheckDB(on)}
+	return []*cobra.Command{
+		newStatus(on), newInspect(on), newEvents(on), newDLQ(on), newSubscriptions(on), newBreakers(on),
+		family("limits", newLimitsList(on)), family("schedules", newSchedulesList(on)), family("running", newRunningList(on)),
+		newErase(on), family("audit", newAuditList(on)), newCheckDB(on),
+	}
+}
+
+// family is the family of what can only be listed.
+func family(name string, list *cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name, Short: list.Short, Long: list.Short + ".\n\nExit status: that of the verb.", Example: list.Example,
+	}
+	cmd.AddCommand(list)
+	return cli.Family(cmd)
 }

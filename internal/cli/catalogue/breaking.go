@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,8 +41,6 @@ catalogue, with the reason. The finding is a note then.
 
 With --db it reads every open event and dead letter of a file, and counts those
 that the code of this catalogue will not decode, by type, version and reason.
---bus does so for a bus at an address, such as nats://a,b,c/shop, if this busgen
-opens such addresses.
 
 The rules, each with its purpose and examples, are listed by --rules.
 
@@ -72,12 +69,10 @@ command line, with files, with git, or findings in one of the catalogues.`,
 	formatFlag(cmd, &v.form)
 	cmd.Flags().StringVar(&v.against, "against", "", "`revision` of git, file or folder with what the catalogue was")
 	cmd.Flags().StringVar(&v.db, "db", "", "`file` of a bus whose rows are to be decoded")
-	cmd.Flags().StringVar(&v.bus, "bus", "", "`address` of a bus whose rows are to be decoded")
-	cmd.MarkFlagsMutuallyExclusive("db", "bus")
 	cmd.Flags().Var(&v.direction, "direction", "who reads whose rows: `backward, forward or both`")
 	cmd.RegisterFlagCompletionFunc("direction", cobra.FixedCompletions(directionWords(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&list, "rules", false, "list the rules instead")
-	for _, other := range []string{"format", "against", "db", "bus", "direction"} {
+	for _, other := range []string{"format", "against", "db", "direction"} {
 		cmd.MarkFlagsMutuallyExclusive("rules", other)
 	}
 	return cmd
@@ -86,7 +81,7 @@ command line, with files, with git, or findings in one of the catalogues.`,
 type breakingVerb struct {
 	on        cli.Engines
 	against   string
-	db, bus   string
+	db        string
 	direction direction
 	form      format
 }
@@ -115,7 +110,7 @@ func (d *direction) String() string { return diag.Direction(*d).String() }
 func (d *direction) Type() string { return "direction" }
 
 func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
-	if v.against == "" && v.db == "" && v.bus == "" {
+	if v.against == "" && v.db == "" {
 		return "", errors.New("say what to compare with, as in --against main, or whose rows to decode, as in --db shop.db")
 	}
 	c, err := cli.LoadCatalogue(args)
@@ -135,8 +130,8 @@ func (v *breakingVerb) run(cmd *cobra.Command, args []string) (string, error) {
 		all = v.wanted(all)
 		answers = v.answers(all)
 	}
-	if target := cmp.Or(v.db, v.bus); target != "" {
-		rows, err := storedRows(cmd.Context(), c, v.on, target)
+	if v.db != "" {
+		rows, err := storedRows(cmd.Context(), c, v.on, v.db)
 		if err != nil {
 			return "", err
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/busgen/busgen/internal/cli/terminal"
 )
@@ -37,12 +39,32 @@ func TestWithoutATerminalThereAreNoQuestionsAndNoProgress(t *testing.T) {
 	if ok, err := terminal.Confirm(t.Context(), strings.NewReader("yes\n"), &out, "Delete?"); ok || !errors.Is(err, terminal.ErrNobody) {
 		t.Errorf("Confirm = %v, %v", ok, err)
 	}
-	p := terminal.NewProgress(&out)
+	p := terminal.NewProgress(&out, false)
 	p.Say("1 of 2")
+	p.At("did", 1, 2, "things")
 	p.Done()
 	if out.Len() != 0 {
 		t.Errorf("wrote %q", out.String())
 	}
+}
+
+func TestProgramsAreToldTheProgressInLinesOfJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := terminal.NewProgress(&out, true)
+		for n := range 30 {
+			p.At("retried", 100*n, 3_000, "dead letters")
+			p.Say("a text for people")
+			time.Sleep(time.Second / 10)
+		}
+		p.Done()
+		want := `{"done":1000,"of":3000,"per_second":1000,"seconds_left":2}
+{"done":2000,"of":3000,"per_second":1000,"seconds_left":1}
+`
+		if out.String() != want {
+			t.Errorf("got %s", out.String())
+		}
+	})
 }
 
 func TestAFoldedTextFitsAndIsWhole(t *testing.T) {

@@ -93,7 +93,7 @@ func TestAPersonIsAsked(t *testing.T) {
 func TestProgressIsALineThatGoesAway(t *testing.T) {
 	person, program := openTerminal(t)
 	synctest.Test(t, func(t *testing.T) {
-		p := terminal.NewProgress(program)
+		p := terminal.NewProgress(program, false)
 		p.Say("retried 1 of 3")
 		p.Say("retried 2 of 3") // too soon
 		time.Sleep(time.Second)
@@ -103,6 +103,24 @@ func TestProgressIsALineThatGoesAway(t *testing.T) {
 		program.WriteString("end")
 	})
 	want := "\r\x1b[Kretried 1 of 3\r\x1b[Kretried 3 of 3 and more and more and m…\r\x1b[Kend"
+	if got := seen(t, person, "end"); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestProgressHasARateAndTheTimeThatIsLeft(t *testing.T) {
+	person, program := openTerminal(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := terminal.NewProgress(program, false)
+		p.At("did", 10, 3_000, "x")
+		time.Sleep(4 * time.Second)
+		p.At("did", 2_000, 3_000, "x")
+		time.Sleep(4 * time.Second)
+		p.At("read", 4_000, 0, "lines")
+		p.Done()
+		program.WriteString("end")
+	})
+	want := "\r\x1b[Kdid 10 of 3,000 x\r\x1b[Kdid 2,000 of 3,000 x, 500/s, 2 s left\r\x1b[Kread 4,000 lines, 500/s\r\x1b[Kend"
 	if got := seen(t, person, "end"); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,7 +48,7 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	var again *formAgain
 	switch {
 	case errors.As(err, &again):
-		return p.write(w, q, statusOf(again.err), again.sheet, again.data)
+		return p.writeAgain(w, q, again)
 	case err != nil:
 		return err
 	}
@@ -64,16 +65,25 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 	return nil
 }
 
-// formAgain is the error of an action that shows its form again, with what was typed and
-// why it was refused.
+// formAgain is the error of an action, or of a page, that shows its form again, with what was
+// typed and why it was refused.
 type formAgain struct {
-	sheet *sheet
+	sheet *sheet // of an action; nil for the page itself
 	data  any
-	err   error
+	err   error // nil if what was typed is fine, and the form asks whether to do it
 }
 
-func (f *formAgain) Error() string { return f.err.Error() }
+func (f *formAgain) Error() string { return fmt.Sprint("the form is shown again: ", f.err) }
 func (f *formAgain) Unwrap() error { return f.err }
+
+// writeAgain answers with a form that is shown again.
+func (p *Page) writeAgain(w http.ResponseWriter, q *request, again *formAgain) error {
+	status := http.StatusOK
+	if again.err != nil {
+		status = statusOf(again.err)
+	}
+	return p.write(w, q, status, again.sheet, again.data)
+}
 
 // sentence makes a sentence of an error.
 func sentence(text string) string {

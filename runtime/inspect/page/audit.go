@@ -24,6 +24,7 @@ type auditData struct {
 	Next    string // the address of the next page; empty for none
 	CLI     string
 	Chosen  bool
+	Why     string // what was typed is refused; empty if it is not
 }
 
 // auditForm is what was asked for.
@@ -44,13 +45,13 @@ func fillAudit(q *request) (any, error) {
 	form := auditForm{q.FormValue("actor"), q.FormValue("action"), q.FormValue("subscription"), q.FormValue("since"), q.FormValue("until")}
 	filter, flags, err := form.filter()
 	if err != nil {
-		return nil, err
+		return nil, &formAgain{nil, &auditData{Form: form, Actions: inspect.Actions(), CLI: commandline.Of("audit list", nil, target), Why: err.Error()}, err}
 	}
 	entries, next, err := q.file().Audit(q.Context(), filter, event.Page{After: q.FormValue("after"), Limit: eventsOnPage})
 	if err != nil {
 		return nil, err
 	}
-	data := &auditData{Form: form, Actions: inspect.Actions(), CLI: commandline.Of("audit", flags, target), Chosen: len(flags) > 0}
+	data := &auditData{Form: form, Actions: inspect.Actions(), CLI: commandline.Of("audit list", flags, target), Chosen: len(flags) > 0}
 	for _, e := range entries {
 		data.Rows = append(data.Rows, auditRow{e, cutAt(mostValue, e.Detail, "audit", "entry", strconv.FormatInt(e.ID, 10)), e.EventID != uuid.Nil})
 	}

@@ -171,8 +171,8 @@ func fillPausePlan(q *request) (any, error) {
 		CLI:    commandline.Of("subscriptions pause", []string{"--type", glob}, target),
 	}
 	if reason != "" {
-		d.Facts = append(d.Facts, field{"Why", reason})
-		d.CLI = commandline.Of("subscriptions pause", []string{"--type", glob, "--reason", reason}, target)
+		d.Facts = append(d.Facts, field{"Because", reason})
+		d.CLI = commandline.Of("subscriptions pause", []string{"--type", glob, "--because", reason}, target)
 	}
 	return d, nil
 }

@@ -1,11 +1,13 @@
 package page
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/internal/beforehand"
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
@@ -17,7 +19,10 @@ var eventsSheet = sheet{path: "events", title: "Events", menu: true, live: true,
 type eventsData struct {
 	Form     eventForm
 	Types    []string
+	Names    []string // of subscriptions
 	Statuses []string
+	States   []string
+	Why      string // what was typed is refused; empty if it is not
 	Rows     []eventRow
 	Next     string    // the address of the next page; empty for none
 	Looked   int       // events that were looked through, if there are more
@@ -29,7 +34,7 @@ type eventsData struct {
 }
 
 // eventForm is what was asked for.
-type eventForm struct{ Type, Status, Since, Until, Correlation, Text string }
+type eventForm struct{ Type, Status, Subscription, State, Since, Until, Correlation, Text string }
 
 // eventRow is an event of a list.
 type eventRow struct {
@@ -41,8 +46,8 @@ type eventRow struct {
 const eventsOnPage = 50
 
 // A page looks through so many events at most; through fewer if it asks for each of them what
-// became of it.
-var mostLooked, mostLookedByStatus = 10_000, 2_000
+// became of it, or of each of its deliveries.
+var mostLooked, mostLookedByStatus, mostLookedByState = 10_000, 2_000, 1_000
 
 func fillEvents(q *request) (any, error) {
 	target, err := q.target()
@@ -50,30 +55,36 @@ func fillEvents(q *request) (any, error) {
 		return nil, err
 	}
 	form := eventForm{
-		Type: q.FormValue("type"), Status: q.FormValue("status"), Since: q.FormValue("since"), Until: q.FormValue("until"),
-		Correlation: q.FormValue("correlation"), Text: q.FormValue("text"),
+		Type: q.FormValue("type"), Status: q.FormValue("status"), Subscription: q.FormValue("subscription"), State: q.FormValue("state"),
+		Since: q.FormValue("since"), Until: q.FormValue("until"), Correlation: q.FormValue("correlation"), Text: q.FormValue("text"),
 	}
-	filter, flags, err := form.filter()
-	if err != nil {
-		return nil, err
-	}
-	q.still = q.FormValue("after") != "" || !filter.Until.IsZero() && filter.Until.Before(q.now)
 	names, err := q.file().Names(q.Context())
 	if err != nil {
 		return nil, err
 	}
+	data := &eventsData{Form: form, Types: names.Types, Names: names.Subscriptions, Statuses: inspect.Statuses(), States: inspect.States()}
+	filter, flags, err := form.filter()
+	if err == nil {
+		err = refused(beforehand.Subscriptions(q.Context(), q.file(), filter.Subscriptions))
+	}
+	data.CLI, data.Tail = commandline.Of("events list", flags, target), commandline.Of("events tail", form.tailFlags(), target)
+	if err != nil {
+		data.Why = clip(err.Error(), mostBytes)
+		return nil, &formAgain{nil, data, err}
+	}
+	q.still = q.FormValue("after") != "" || !filter.Until.IsZero() && filter.Until.Before(q.now)
 	most := mostLooked
-	if filter.Status != "" {
+	switch {
+	case filter.State != "" || len(filter.Subscriptions) > 0:
+		most = mostLookedByState
+	case filter.Status != "":
 		most = mostLookedByStatus
 	}
 	found, err := q.file().SearchEvents(q.Context(), filter, event.Page{After: q.FormValue("after"), Limit: eventsOnPage}, most)
 	if err != nil {
 		return nil, err
 	}
-	data := &eventsData{
-		Form: form, Types: names.Types, Statuses: inspect.Statuses(), Chosen: len(flags) > 0,
-		CLI: commandline.Of("events list", flags, target), Tail: commandline.Of("events tail", form.tailFlags(), target),
-	}
+	data.Chosen = len(flags) > 0
 	if begins := filter.Until.Add(time.Hour); !filter.Until.IsZero() && begins.Before(q.now) {
 		data.Begins = begins
 	}
@@ -104,7 +115,7 @@ func briefText(payload []byte) string {
 func (f eventForm) address(after string) string {
 	values := url.Values{}
 	for name, value := range map[string]string{
-		"type": f.Type, "status": f.Status, "since": f.Since, "until": f.Until, "correlation": f.Correlation, "text": f.Text, "after": after,
+		"type": f.Type, "status": f.Status, "subscription": f.Subscription, "state": f.State, "since": f.Since, "until": f.Until, "correlation": f.Correlation, "text": f.Text, "after": after,
 	} {
 		if value != "" {
 			values.Set(name, value)
@@ -115,7 +126,13 @@ func (f eventForm) address(after string) string {
 
 // filter returns what a form asks for, and the flags that ask a command for it.
 func (f eventForm) filter() (filter event.Filter, flags []string, err error) {
-	filter = event.Filter{Status: f.Status, CorrelationID: f.Correlation, Text: f.Text}
+	filter = event.Filter{Status: f.Status, State: f.State, CorrelationID: f.Correlation, Text: f.Text}
+	if f.Subscription != "" {
+		filter.Subscriptions = []string{f.Subscription}
+	}
+	if f.State != "" && !slices.Contains(inspect.States(), f.State) {
+		return filter, nil, badRequest("There is no such state of a delivery.")
+	}
 	if f.Status != "" && !slices.Contains(inspect.Statuses(), f.Status) {
 		return filter, nil, badRequest("There is no such status.")
 	}
@@ -131,6 +148,8 @@ func (f eventForm) filter() (filter event.Filter, flags []string, err error) {
 		}
 	}
 	add("--status", f.Status)
+	add("--subscription", f.Subscription)
+	add("--state", f.State)
 	if filter.Since, err = timeOf(f.Since); err != nil {
 		return filter, nil, err
 	}
@@ -146,7 +165,7 @@ func (f eventForm) filter() (filter event.Filter, flags []string, err error) {
 
 // tailFlags are those of the form that the command "events tail" has.
 func (f eventForm) tailFlags() []string {
-	f.Status, f.Since, f.Until = "", "", ""
+	f.Status, f.Subscription, f.State, f.Since, f.Until = "", "", "", "", ""
 	_, flags, _ := f.filter()
 	return flags
 }
@@ -169,5 +188,5 @@ func timeOf(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, badRequest("This is no time: want one in UTC, as in 2026-03-14T12:30.")
+	return time.Time{}, badRequest(fmt.Sprintf("%q is no time: want one in UTC, as in 2026-03-14T12:30.", clip(text, mostValue)))
 }

@@ -18,6 +18,7 @@ type groupPage struct {
 	Form    partForm
 	Fields  []field // of the part, for the forms
 	Match   int     // letters of the part
+	Why     string  // what was typed is refused; empty if it is not
 }
 
 // GentleRate is what the forms suggest.
@@ -61,12 +62,13 @@ func fillGroup(q *request) (any, error) {
 	if data.Trend, err = q.trendOf(data.FailureGroup); err != nil {
 		return nil, err
 	}
-	if data.Part, err = readPart(q.FormValue); err != nil {
-		return nil, err
-	}
 	data.Form = partForm{
 		Text: q.FormValue("text"), Type: q.FormValue("type"), Subscription: q.FormValue("subscription"), Correlation: q.FormValue("correlation"),
 		Since: q.FormValue("since"), Until: q.FormValue("until"),
+	}
+	if data.Part, err = readPart(q.FormValue); err != nil {
+		data.Why = err.Error()
+		return nil, &formAgain{nil, data, err}
 	}
 	data.Fields = data.Part.fields()
 	if data.Match = data.Count; data.Part.Chosen() {

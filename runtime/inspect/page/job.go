@@ -127,9 +127,9 @@ func orderOf(e event.AuditEntry) (o order, ok bool) {
 	if found == nil || e.Action != kindRetry && e.Action != kindDiscard {
 		return o, false
 	}
-	id, err := uuid.Parse(found[1])
+	id, err := jobID(found[1])
 	v, valuesErr := url.ParseQuery(found[2])
-	if err != nil || valuesErr != nil || id.Version() != 7 {
+	if err != nil || valuesErr != nil {
 		return o, false
 	}
 	o = order{ID: id, Kind: e.Action, Group: v.Get("group")}
@@ -152,6 +152,7 @@ func orderOf(e event.AuditEntry) (o order, ok bool) {
 type job struct {
 	order
 	Actor string    // who made it
+	Begun time.Time // when it first changed a letter or, without one, when this process began with it
 	Moved int       // letters that were changed, by the audit
 	Dead  int       // letters that are dead, of those that matched
 	Work  *progress // nil if no job of this process
@@ -211,7 +212,7 @@ func (q *request) noted(since time.Time) (map[uuid.UUID]*job, error) {
 			known[o.ID] = &job{order: o}
 		}
 		known[o.ID].Moved += e.Count
-		known[o.ID].Actor = e.Actor // in the end that of the first entry
+		known[o.ID].Actor, known[o.ID].Begun = e.Actor, e.At // in the end those of the first entry
 	}
 	return known, err
 }
@@ -242,11 +243,20 @@ func (q *request) count(known map[uuid.UUID]*job, since time.Time) (err error) {
 	return err
 }
 
+// jobID reads the id of a job.
+func jobID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil || id.Version() != 7 {
+		return id, badRequest("This is not the id of a job.")
+	}
+	return id, nil
+}
+
 // job returns one job, or a *NotFoundError.
 func (q *request) job(id string) (job, error) {
-	parsed, err := uuid.Parse(id)
-	if err != nil || parsed.Version() != 7 {
-		return job{}, badRequest("The address names no job.")
+	parsed, err := jobID(id)
+	if err != nil {
+		return job{}, err
 	}
 	all, err := q.jobsSince(order{ID: parsed}.Started().Add(-time.Minute))
 	if err != nil {
@@ -257,5 +267,5 @@ func (q *request) job(id string) (job, error) {
 			return j, nil
 		}
 	}
-	return job{}, refusal{404, fmt.Sprintf("There is no job %s. A job that has changed no letter leaves no trace when its process ends.", parsed)}
+	return job{}, refusal{404, fmt.Sprintf("There is no job %s. A job that has changed no dead letter leaves no trace when its process ends.", parsed)}
 }

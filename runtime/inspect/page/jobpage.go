@@ -77,7 +77,7 @@ func resumeJobAction(q *request, _ *inspect.File) (done, next string, err error)
 	case j.Ended():
 		return "", "", refusal{409, "Nothing is left of this job. Nothing was changed."}
 	}
-	if err := q.page.start(j.order, q.actor, j.Moved); err != nil {
+	if err := q.page.goOn(j.order, q.actor, j.Moved); err != nil {
 		return "", "", err
 	}
 	return "The job goes on.", j.Href(), nil

@@ -39,8 +39,8 @@ func (c countsAfter) CountDeadLetters(ctx context.Context, f engine.Filter) (int
 
 func TestAJobThatEndsWhileItsPageIsMadeIsCountedInFull(t *testing.T) {
 	for limit, want := range map[string]string{
-		"":    "Done: 300 of 300 letters retried",
-		"200": "Done: 200 of 200 letters retried", // of which 100 are left: they are not part of the job
+		"":    "Done: 300 of 300 dead letters retried",
+		"200": "Done: 200 of 200 dead letters retried", // of which 100 are left: they are not part of the job
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := SQLite.MakeManyDead(t, 300)

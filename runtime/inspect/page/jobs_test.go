@@ -108,13 +108,13 @@ func TestAJobActsOnAllLettersOfAGroupAndNotOnAPageOfThem(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		f.Idle()
-		shows(t, p, job, "Done: 200 of 200 letters retried", "by <bdi>ada</bdi>")
+		shows(t, p, job, "Done: 200 of 200 dead letters retried", "by <bdi>ada</bdi>")
 		if seen := f.Seen(); len(seen) != 200 {
 			t.Errorf("%d letters were handled", len(seen))
 		}
 		job = begin(t, p, "discard", url.Values{"reason": {"paid (by hand)"}})
 		time.Sleep(time.Minute)
-		shows(t, p, job, "Done: 30 of 30 letters discarded", "paid (by hand)")
+		shows(t, p, job, "Done: 30 of 30 dead letters discarded", "paid (by hand)")
 		if left := i.Count(); left != 0 {
 			t.Errorf("%d letters are left", left)
 		}
@@ -167,8 +167,8 @@ func TestAJobActsOnThePartOfAGroupThatMatches(t *testing.T) {
 		job, _ := follow(t, p, "/start-job", formOf(t, plan, "start-job")...)
 		time.Sleep(time.Minute)
 		f.Idle()
-		shows(t, p, job, "Done: 4 of 4 letters retried", "Part of it", "text &#34;job 10&#34;")
-		shows(t, on(t, f.Inspect().File), job, "Done: 4 of 4 letters retried") // the audit says so
+		shows(t, p, job, "Done: 4 of 4 dead letters retried", "Part of it", "text &#34;job 10&#34;")
+		shows(t, on(t, f.Inspect().File), job, "Done: 4 of 4 dead letters retried") // the audit says so
 		if seen := f.Seen(); !slices.Equal(seen, []int{100, 101, 102, 1030}) || i.Count() != 31 {
 			t.Errorf("%v were handled, %d are dead", seen, i.Count())
 		}
@@ -178,7 +178,7 @@ func TestAJobActsOnThePartOfAGroupThatMatches(t *testing.T) {
 		plan = shows(t, p, "/plan?"+params.Encode(), "1 dead letter would be discarded")
 		job, _ = follow(t, p, "/start-job", formOf(t, plan, "start-job")...)
 		time.Sleep(time.Minute)
-		shows(t, on(t, f.Inspect().File), job, "Done: 1 of 1 letter discarded", "a test; job 1")
+		shows(t, on(t, f.Inspect().File), job, "Done: 1 of 1 dead letter discarded", "a test; job 1")
 		if i.Count() != 30 {
 			t.Errorf("%d are dead", i.Count())
 		}
@@ -193,7 +193,7 @@ func TestAJobStopsAtItsCanary(t *testing.T) {
 		job := begin(t, p, "retry", url.Values{"canary": {"3"}})
 		shows(t, p, job, "the canary must be handled before the rest follows", ">Stop<")
 		time.Sleep(time.Minute)
-		shows(t, p, job, "Ended with an error: 3 of 50 letters retried, 47 left", "of the 3 dead letters retried first, 3 died again")
+		shows(t, p, job, "Ended with an error: 3 of 50 dead letters retried, 47 left", "of the 3 dead letters retried first, 3 died again")
 		if i.Count() != 50 {
 			t.Errorf("%d letters are dead", i.Count())
 		}
@@ -236,7 +236,7 @@ func TestWhatIsLeftOfAJobIsResumedOnAnotherPageAndEachLetterIsRetriedOnce(t *tes
 		}
 		time.Sleep(time.Minute)
 		f.Idle()
-		shows(t, p, job, "Done: 300 of 300 letters retried")
+		shows(t, p, job, "Done: 300 of 300 dead letters retried")
 		close(tries)
 		var tried []int
 		for one := range tries {
@@ -296,7 +296,7 @@ func TestOneLetterIsRetriedDiscardedOrEdited(t *testing.T) {
 		}
 		first := letter()
 		_, got := follow(t, p, "/retry-letter", formOf(t, first, "retry-letter")...)
-		if f.Settle(); !strings.Contains(got, "The letter is retried.") || !slices.Equal(f.Seen(), []int{3}) {
+		if f.Settle(); !strings.Contains(got, "The dead letter is retried.") || !slices.Equal(f.Seen(), []int{3}) {
 			t.Errorf("handled %v\n%s", f.Seen(), got)
 		}
 		if status, _, got := post(p, "/retry-letter", formOf(t, first, "retry-letter")...); status != http.StatusNotFound || !strings.Contains(got, "handled or purged") {
@@ -313,7 +313,7 @@ func TestOneLetterIsRetriedDiscardedOrEdited(t *testing.T) {
 		if status, _, _ := post(p, "/edit-letter", append(fields, "payload", `{"number":"x"}`)...); status != http.StatusBadRequest {
 			t.Errorf("a payload that is wrong is taken: %d", status)
 		}
-		if status, _, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7,"x":"`+inspect.HiddenValue+`"}`)...); status != http.StatusBadRequest || !strings.Contains(text, "a value that this page hides") {
+		if status, _, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7,"x":"`+inspect.HiddenValue+`"}`)...); status != http.StatusBadRequest || !strings.Contains(text, "stands for a value that is not shown") {
 			t.Errorf("a payload with hidden values is taken: %d", status)
 		}
 		status, header, text := post(p, "/edit-letter", append(fields, "payload", `{"number":7}`)...)
@@ -341,7 +341,7 @@ func TestHostileErrorsAreShownAsTextOnThePagesOfProblems(t *testing.T) {
 			harmless(t, text, shows(t, p, job))
 			time.Sleep(time.Minute)
 			harmless(t, text, shows(t, p, job, "Done: 2 of 2"))
-			harmless(t, text, shows(t, p, link(t, shows(t, p, job), "group?"), "No letter of this group is dead."))
+			harmless(t, text, shows(t, p, link(t, shows(t, p, job), "group?"), "This group has no dead letter any more."))
 			for _, path := range []string{"/group?id=", "/plan?kind=retry&of=", "/job?id=", "/letter?event=", "/letter?event=0192f4f2-1c3a-7b21-8b21-0192f4f21c3a&subscription="} {
 				_, _, got := get(p, path+url.QueryEscape(text[:min(len(text), 5000)]))
 				harmless(t, text, got)

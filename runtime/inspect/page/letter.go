@@ -52,7 +52,7 @@ func (q *request) letterPage(letter event.DeadLetter) (*letterPage, error) {
 		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandline.Of("dlq edit", nil, target, letter.Key.String()),
 	}
 	data.Hides = strings.Contains(string(letter.Payload), inspect.HiddenValue)
-	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) && !data.Hides {
+	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) {
 		data.Payload = editable(letter.Payload)
 	}
 	return data, nil
@@ -96,7 +96,7 @@ func letterButtons(key event.Key, target string) (retry, discard button) {
 	fields := []field{sealedField("event", key.EventID.String()), sealedField("subscription", key.Subscription)}
 	return button{Action: "retry-letter", Label: "Retry", Of: name, Fields: fields, CLI: commandline.Of("dlq retry", nil, target, name)},
 		button{
-			Action: "discard-letter", Label: "Discard", Of: name, Fields: fields, Ask: []ask{{"reason", "Why it need not be handled"}},
+			Action: "discard-letter", Label: "Discard", Of: name, Fields: fields, Ask: []ask{{"reason", "Because"}},
 			CLI: commandline.Of("dlq discard", []string{"--because", "…"}, target, name),
 		}
 }
@@ -127,25 +127,25 @@ func (q *request) one(as *inspect.File, do func(inspect.Selection) (inspect.Coun
 	}
 	counts, err := do(inspect.Only(key))
 	if err == nil && counts.Moved == 0 {
-		err = refusal{409, "The letter is not dead any more. Nothing was changed."}
+		err = refusal{409, "It is no dead letter any more. Nothing was changed."}
 	}
 	return groupHref(letter.Fingerprint), err
 }
 
 func retryLetterAction(q *request, as *inspect.File) (done, next string, err error) {
 	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) { return as.Retry(q.Context(), s) })
-	return "The letter is retried.", q.unlessGone(next), err
+	return "The dead letter is retried.", q.unlessGone(next), err
 }
 
 func discardLetterAction(q *request, as *inspect.File) (done, next string, err error) {
 	reason := q.PostForm.Get("reason")
 	if reason == "" {
-		return "", "", badRequest("Say why the letter need not be handled. Nothing was changed.")
+		return "", "", badRequest("Say why the dead letter need not be handled. Nothing was changed.")
 	}
 	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) {
 		return as.DiscardDeadLetters(q.Context(), s, reason)
 	})
-	return "The letter is discarded.", q.unlessGone(next), err
+	return "The dead letter is discarded.", q.unlessGone(next), err
 }
 
 // unlessGone is the page of a group or, when it has no letters any more, that of all.
@@ -180,9 +180,6 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 		return "", "", err
 	}
 	typed := q.PostForm.Get("payload")
-	if !q.page.sensitive && strings.Contains(typed, inspect.HiddenValue) {
-		return "", "", q.editAgain(key, typed, badRequest("The payload has a value that this page hides."))
-	}
 	id, err := as.Edit(q.Context(), key, []byte(typed))
 	var invalid *inspect.InvalidPayloadError
 	switch {
@@ -191,5 +188,5 @@ func editLetterAction(q *request, as *inspect.File) (done, next string, err erro
 	case err != nil:
 		return "", "", err
 	}
-	return fmt.Sprintf("Event %s was made from the letter, for %s.", id, key.Subscription), eventHref(event.Key{EventID: id}), nil
+	return fmt.Sprintf("Event %s was made from the dead letter, for %s.", id, key.Subscription), eventHref(event.Key{EventID: id}), nil
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -15,23 +16,7 @@ type now struct {
 	Breakers      []breakerRow
 	Pauses        []pauseRow
 	PauseTypes    button
-	Lanes         []laneRow
-}
-
-// laneRow is what parked deliveries wait for, with the handlers that keep them from it.
-type laneRow struct {
-	event.Lane
-	Holders []event.Running
-}
-
-// laneRows lists what deliveries of a subscription wait for; those of all with an empty name.
-func laneRows(status event.Status, subscription string) (rows []laneRow) {
-	for _, l := range status.Lanes {
-		if subscription == "" || l.Subscription == subscription {
-			rows = append(rows, laneRow{l, l.HeldBy(status.Running)})
-		}
-	}
-	return rows
+	Lanes         []standing.Lane
 }
 
 // subscriptionRow is a subscription with what can be done about it.
@@ -66,7 +51,7 @@ func fillNow(q *request) (any, error) {
 		return nil, err
 	}
 	q.page.named(status.Path)
-	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path), Lanes: laneRows(status, "")}
+	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path), Lanes: standing.Lanes(status.Lanes, status.Running)}
 	for _, s := range status.Subscriptions {
 		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s), subscriptionHref(s.Name)})
 	}

@@ -31,6 +31,7 @@ type Page struct {
 	counts kept[causes]
 	hours  kept[event.Hour]
 	watch  watch
+	rates  rates
 
 	closing context.Context // ends with Close
 	end     context.CancelFunc

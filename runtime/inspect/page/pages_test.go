@@ -28,6 +28,7 @@ func TestEventsAreSearchedByAllThatTheFormAsksFor(t *testing.T) {
 		p := open(t, f)
 		for query, want := range map[string]int{
 			"": 7, "type=order.*": 5, "type=user.created+order.placed": 7, "status=dlq": 1, "correlation=job-7": 1, "text=Ada": 1, "type=order.*&status=done": 2,
+			"subscription=printer": 5, "state=dead": 1, "subscription=mailer&state=done": 1, "state=waiting": 2, "subscription=printer&state=waiting": 1,
 			"since=" + began.Add(2*time.Minute).Format("2006-01-02T15:04"): 5, "until=" + began.Add(2*time.Minute).Format("2006-01-02T15:04:05"): 2,
 		} {
 			if got := shows(t, p, "/events?"+query, "busgen events list", "busgen events tail"); rows(got) != want {
@@ -40,11 +41,16 @@ func TestEventsAreSearchedByAllThatTheFormAsksFor(t *testing.T) {
 		}
 		shows(t, p, "/events?until="+began.Add(-2*time.Hour).Format("2006-01-02T15:04:05"), since+began.Add(-time.Hour).Format("2006-01-02 15:04:05 UTC"), "imported later are not found")
 		shows(t, p, "/events?text=nothing+has+this", "No event matches.", "--text &#39;nothing has this&#39;")
-		for _, query := range []string{"status=eaten", "since=yesterday", "after=x"} {
-			if status, _, _ := get(p, "/events?"+query); status != http.StatusBadRequest {
+		for _, query := range []string{"status=eaten", "state=eaten", "since=yesterday", "subscription=prnter", "after=x"} {
+			status, _, got := get(p, "/events?text=Ada&"+query)
+			if status != http.StatusBadRequest && (query != "subscription=prnter" || status != http.StatusNotFound) {
 				t.Errorf("%s: status %d", query, status)
 			}
+			if query != "after=x" && (!strings.Contains(got, `name="text" value="Ada"`) || !strings.Contains(got, `role="alert"`)) {
+				t.Errorf("%s: the form does not have what was typed:\n%s", query, got)
+			}
 		}
+		shows(t, p, "/events?subscription=printer&state=waiting", "busgen events list --subscription printer --state waiting ", "<option selected>waiting</option>")
 	})
 }
 
@@ -201,7 +207,7 @@ func TestTheAuditIsSearchedByWhoWhatAndWhen(t *testing.T) {
 		for query, want := range map[string]int{
 			"": 3, "actor=bob": 2, "action=pause": 2, "subscription=ledger": 1, "actor=ada&action=resume": -1, "since=" + began.Add(time.Minute).Format("2006-01-02T15:04"): 2,
 		} {
-			if got := shows(t, p, "/audit?"+query, "busgen audit"); rows(got) != want {
+			if got := shows(t, p, "/audit?"+query, "busgen audit list"); rows(got) != want {
 				t.Errorf("%s: %d entries, want %d", query, rows(got), want)
 			}
 		}

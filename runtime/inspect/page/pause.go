@@ -13,7 +13,7 @@ func pauseOrResume(target string, s event.SubscriptionState) button {
 	b := button{
 		Action: "pause", Label: "Pause", Of: s.Name,
 		Fields: []field{sealedField("subscription", s.Name)},
-		Ask:    []ask{{"reason", "Reason"}, {"only", "Only this key (empty: all)"}},
+		Ask:    []ask{{"reason", "Because"}, {"only", "Only this key (empty: all)"}},
 		CLI:    commandline.Of("subscriptions pause", nil, target, s.Name),
 	}
 	if s.Paused {

@@ -2,11 +2,14 @@ package page
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
 )
@@ -20,6 +23,31 @@ type plan struct {
 	Message string // of its newest letter
 	CLI     string
 	Fields  []field
+	InWay   []inWay // of a retry
+}
+
+// inWay is what keeps a subscription from handling letters that are retried.
+type inWay struct {
+	Name, Href string
+	Why        []standing.Reason
+}
+
+// inWayOf says what stands in the way of the letters of a group.
+func (q *request) inWayOf(group string) (all []inWay, err error) {
+	g, err := q.group(group)
+	if err != nil {
+		return nil, err
+	}
+	status, err := q.file().Status(q.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range g.Subscriptions {
+		if why := standing.InWay(status, name); len(why) > 0 {
+			all = append(all, inWay{name, subscriptionHref(name), why})
+		}
+	}
+	return all, nil
 }
 
 func fillPlan(q *request) (any, error) {
@@ -27,7 +55,7 @@ func fillPlan(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := order{Group: group, Until: q.now.UTC().Truncate(time.Microsecond), Reason: q.FormValue("reason")}
+	o := order{ID: newJobID(q.now), Group: group, Until: q.now.UTC().Truncate(time.Microsecond), Reason: q.FormValue("reason")}
 	if err := o.read(q.FormValue); err != nil {
 		return nil, err
 	}
@@ -61,8 +89,13 @@ func fillPlan(q *request) (any, error) {
 	}
 	message := cutAt(errorShown, newest[0].LastAttempt().Error, "").Text
 	data := plan{order: o, Message: message, CLI: o.commandLine(target, 0)}
+	if o.Kind == kindRetry && o.Wanted() > 0 {
+		if data.InWay, err = q.inWayOf(group); err != nil {
+			return nil, err
+		}
+	}
 	for name, value := range map[string]string{
-		"kind": o.Kind, "group": o.Group, "until": o.Until.Format(time.RFC3339Nano), "of": strconv.Itoa(o.Of), "reason": o.Reason,
+		"id": o.ID.String(), "kind": o.Kind, "group": o.Group, "until": o.Until.Format(time.RFC3339Nano), "of": strconv.Itoa(o.Of), "reason": o.Reason,
 		"limit": strconv.Itoa(o.Limit), "canary": strconv.Itoa(o.Canary), "rate": strconv.FormatFloat(o.Rate, 'g', -1, 64),
 	} {
 		data.Fields = append(data.Fields, sealedField(name, value))
@@ -83,13 +116,13 @@ func (o *order) read(value func(string) string) error {
 		return badRequest("Choose whether to retry or to discard.")
 	}
 	if o.Kind == kindDiscard && strings.TrimSpace(o.Reason) == "" {
-		return badRequest("Say why the letters need not be handled.")
+		return badRequest("Say why the dead letters need not be handled.")
 	}
 	for name, to := range map[string]*int{"limit": &o.Limit, "canary": &o.Canary} {
 		if text := strings.TrimSpace(value(name)); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > 1e9 {
-				return badRequest(fmt.Sprintf("The %s is no number of letters.", name))
+				return badRequest(fmt.Sprintf("The %s is no number of dead letters.", name))
 			}
 			*to = n
 		}
@@ -101,7 +134,7 @@ func (o *order) read(value func(string) string) error {
 	if text := strings.TrimSpace(value("rate")); text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate >= 0 && rate <= 1e9) {
-			return badRequest("The rate is no number of letters per second.")
+			return badRequest("The rate is no number of dead letters per second.")
 		}
 		o.Rate = rate
 	}
@@ -119,11 +152,14 @@ func unsealing(value func(string) string, damaged *error) func(string) string {
 	}
 }
 
-// startJobAction begins a job as its plan says, with the letters that were counted.
+// startJobAction begins a job as its plan says, with the letters that were counted. A plan that is posted twice is one job.
 func startJobAction(q *request, _ *inspect.File) (done, next string, err error) {
 	var damaged error
 	value := unsealing(q.PostForm.Get, &damaged)
-	o := order{ID: newJobID(q.now), Group: value("group"), Reason: value("reason")}
+	o := order{Group: value("group"), Reason: value("reason")}
+	if o.ID, err = jobID(value("id")); err != nil {
+		return "", "", err
+	}
 	if err := o.read(value); err != nil {
 		return "", "", err
 	}
@@ -140,7 +176,17 @@ func startJobAction(q *request, _ *inspect.File) (done, next string, err error) 
 	if o.Until, err = time.Parse(time.RFC3339Nano, value("until")); err != nil || damaged != nil || o.Group == "" || o.Of <= 0 {
 		return "", "", badRequest("The form is damaged. Nothing was changed.")
 	}
-	if err := q.page.start(o, q.actor, 0); err != nil {
+	const already = "This job was begun before: it is one job."
+	switch _, err := q.job(o.ID.String()); {
+	case err == nil:
+		return already, o.Href(), nil
+	case statusOf(err) != http.StatusNotFound:
+		return "", "", err
+	}
+	switch err := q.page.start(o, q.actor); {
+	case errors.Is(err, errDoing): // a moment ago
+		return already, o.Href(), nil
+	case err != nil:
 		return "", "", err
 	}
 	return "The job has begun.", o.Href(), nil

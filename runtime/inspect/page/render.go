@@ -3,12 +3,15 @@ package page
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
@@ -63,12 +66,14 @@ var functions = template.FuncMap{
 	"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) }, // for datetime
 	"when":     func(t, now time.Time) moment { return moment{t, now} },
 	"tone":     tone,
+	"status":   func(status string) string { return strings.Replace(status, event.StatusDLQ, "dead letter", 1) },
 	"failed":   attemptsFailed,
 	"short":    func(text string) string { return clip(text, 200) },
 	"clip":     func(text string) string { return clip(text, mostBytes) },
 	"buttons":  func(b button, may bool) shownButton { return shownButton{b, may} },
 	"rows":     func(of any, v view) shownRows { return shownRows{of, v.Time, v.MayAct} }, // rows .Breakers $
 	"standing": subscriptionHref,
+	"cutID":    shortID,
 }
 
 // tone is the class of a badge for a status of an event or a state of a delivery.
@@ -81,6 +86,9 @@ func tone(state string) string {
 	}
 	return ""
 }
+
+// shortID is the beginning of an id that tells it apart: its time, to a quarter of a microsecond. Every search takes it.
+func shortID(id uuid.UUID) string { return id.String()[:18] }
 
 // clip is the beginning of a text that nobody needs all of.
 func clip(text string, most int) string {
@@ -109,6 +117,10 @@ type shownRows struct {
 // show answers with a page.
 func (p *Page) show(w http.ResponseWriter, q *request, s *sheet) error {
 	data, err := s.fill(q)
+	var again *formAgain
+	if errors.As(err, &again) {
+		return p.writeAgain(w, q, &formAgain{s, again.data, again.err})
+	}
 	if err != nil {
 		return err
 	}

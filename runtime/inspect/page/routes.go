@@ -13,6 +13,7 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&letterSheet,
 		&eventSheet,
 		&eventsSheet,
+		&publishSheet,
 		&subscriptionsSheet,
 		&subscriptionSheet,
 		&catalogueSheet,
@@ -21,7 +22,10 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&planSheet,
 		&replayPlanSheet,
 		&pausePlanSheet,
+		&jobsSheet,
 		&jobSheet,
+		&limitsSheet,
+		&schedulesSheet,
 	}
 }
 
@@ -40,6 +44,9 @@ var actions = map[string]action{
 	"retry-letter":   retryLetterAction,
 	"discard-letter": discardLetterAction,
 	"edit-letter":    editLetterAction,
+
+	"check-event":   checkEventAction,
+	"publish-event": publishEventAction,
 
 	"retry-delivery":   onDelivery(retryDelivery),
 	"discard-dead":     onDelivery(discardLetter),

@@ -76,7 +76,7 @@ func TestEveryAnswerForbidsWhatThePageDoesNotNeed(t *testing.T) {
 		f.Subscribe("printer", Fine)
 		Must(t, f.File.PauseSubscription(t.Context(), "printer", "no paper"))
 		p := open(t, f)
-		for _, path := range []string{"/", "/problems", "/group?id=a", "/plan", "/job", "/letter", "/event?id=0", "/events", "/subscriptions", "/catalogue", "/type?name=order.placed", "/audit", "/style.css", "/script.js", "/icon.svg", "/text?of=pause&subscription=printer&types=", "/live", "/nowhere", "/pause"} {
+		for _, path := range []string{"/", "/problems", "/group?id=a", "/plan", "/job", "/letter", "/event?id=0", "/events", "/subscriptions", "/catalogue", "/type?name=order.placed", "/audit", "/publish", "/style.css", "/script.js", "/icon.svg", "/text?of=pause&subscription=printer&types=", "/live", "/nowhere", "/pause"} {
 			method := "GET"
 			if path == "/live" { // which does not end
 				method = "HEAD"

@@ -41,11 +41,29 @@ func (spark) Width() int { return 60 * sparkStep }
 // Height is that of the SVG.
 func (spark) Height() int { return sparkHeight }
 
-// hour returns the last hour, as it was a moment ago if counting takes long.
-func (q *request) hour() (hour, error) {
-	found, err := q.page.hours.get(q, func(ctx context.Context, file *inspect.File, _ time.Time) (event.Hour, error) {
+// countedHour returns the counts of the last hour, as they were a moment ago if counting takes long.
+func (q *request) countedHour() (event.Hour, error) {
+	return q.page.hours.get(q, func(ctx context.Context, file *inspect.File, _ time.Time) (event.Hour, error) {
 		return file.Hour(ctx)
 	})
+}
+
+// hourOf returns the curve of the dead letters of one subscription; nil if there was none in the last hour.
+func (q *request) hourOf(subscription string) (*spark, error) {
+	found, err := q.countedHour()
+	for _, s := range found.Subscriptions {
+		if s.Name == subscription {
+			one := sparkOf("Dead letters of the last hour", "dead letter", s.Dead)
+			one.Bad = true
+			return &one, err
+		}
+	}
+	return nil, err
+}
+
+// hour returns the last hour as curves.
+func (q *request) hour() (hour, error) {
+	found, err := q.countedHour()
 	if err != nil {
 		return hour{}, err
 	}

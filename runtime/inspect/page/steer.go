@@ -11,7 +11,7 @@ import (
 // pauseTypes is the button that pauses events by their type.
 func pauseTypes(target string) button {
 	return button{
-		Dry: pausePlanSheet.path, Label: "Pause event types", Ask: []ask{{"pattern", "Types: a name, or a pattern such as order.*"}, {"reason", "Reason"}},
+		Dry: pausePlanSheet.path, Label: "Pause event types", Ask: []ask{{"pattern", "Types: a name, or a pattern such as order.*"}, {"reason", "Because"}},
 		CLI: commandline.Of("subscriptions pause", []string{"--type", "TYPES"}, target),
 	}
 }

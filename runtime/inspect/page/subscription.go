@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
@@ -18,16 +20,34 @@ type subscriptionData struct {
 	Known    bool // the page has a catalogue
 	Why      []standing.Reason
 	Breakers []breakerRow
-	Lanes    []laneRow
+	Lanes    []standing.Lane
 	Working  []event.Running
 	Problems []problem
 	More     int    // causes that are not shown
+	Rate     string // how fast it works, in words; empty if that is not known yet
+	Hour     *spark // its dead letters of the last hour; nil for none
+	Waits    []waitingRow
+	AllWaits string // the address of all that waits
+	Errors   []letterRow
 	Counted  bool   // all of its backlog was counted
 	CLI      string // the same by command
 }
 
-// causesShown is how many causes of dead letters the page of a subscription shows.
-const causesShown = 10
+// waitingRow is a delivery that waits for a time.
+type waitingRow struct {
+	event.DeliveryState
+	ID    uuid.UUID
+	Type  string
+	Error long // of the last attempt
+}
+
+// causesShown is how many causes of dead letters the page of a subscription shows, waitsShown how many deliveries that wait,
+// and errorsShown how many errors.
+const (
+	causesShown = 10
+	waitsShown  = 10
+	errorsShown = 5
+)
 
 // subscriptionHref is where a subscription is shown.
 func subscriptionHref(name string) string {
@@ -39,7 +59,11 @@ func fillSubscription(q *request) (any, error) {
 	if name == "" {
 		return nil, badRequest("The address names no subscription.")
 	}
-	status, err := q.file().Status(q.Context())
+	hour, err := q.hourOf(name) // before this request has a file: counting needs one
+	if err != nil {
+		return nil, err
+	}
+	status, err := q.page.rates.status(q)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +75,11 @@ func fillSubscription(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := subscriptionData{Known: q.page.knowsSettings(), Why: why, CLI: commandline.Of("subscriptions show", nil, status.Path, name)}
+	data := subscriptionData{Known: q.page.knowsSettings(), Why: why, Hour: hour, CLI: commandline.Of("subscriptions show", nil, status.Path, name)}
 	for _, s := range status.Subscriptions {
 		if s.Name == name {
 			data.subscriptionItem = q.subscription(status, s, types)
-			data.Counted = !data.subscriptionItem.More
+			data.Counted, data.Rate = !data.subscriptionItem.More, rateWords(status, s)
 		}
 	}
 	for _, b := range status.Breakers {
@@ -63,10 +87,21 @@ func fillSubscription(q *request) (any, error) {
 			data.Breakers = append(data.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
 		}
 	}
-	data.Lanes = laneRows(status, name)
+	data.Lanes = standing.Lanes(status.Lanes, status.Running)
+	data.Lanes = slices.DeleteFunc(data.Lanes, func(l standing.Lane) bool { return l.Subscription != name })
 	for _, r := range status.Running {
 		if cmp.Or(r.Group, r.Subscription) == name {
 			data.Working = append(data.Working, r)
+		}
+	}
+	if data.Waiting > 0 {
+		if err := data.addWaits(q, name); err != nil {
+			return nil, err
+		}
+	}
+	if data.Dead > 0 {
+		if err := data.addErrors(q, name, status.Path); err != nil {
+			return nil, err
 		}
 	}
 	causes, err := q.causes()
@@ -83,4 +118,44 @@ func fillSubscription(q *request) (any, error) {
 		}
 	}
 	return data, nil
+}
+
+// addWaits adds the newest events of which the delivery waits.
+func (d *subscriptionData) addWaits(q *request, name string) error {
+	form := eventForm{Subscription: name, State: event.StateWaiting}
+	filter, _, err := form.filter()
+	if err != nil {
+		return err
+	}
+	d.AllWaits = form.address("")
+	found, err := q.file().SearchEvents(q.Context(), filter, event.Page{Limit: waitsShown}, mostLookedByState)
+	if err != nil {
+		return err
+	}
+	for _, e := range found.Events {
+		history, err := q.file().Event(q.Context(), e.ID)
+		if goneIsNone(err) != nil {
+			return err
+		}
+		for _, one := range history.Deliveries {
+			if one.Subscription == name && one.State == event.StateWaiting {
+				row := waitingRow{DeliveryState: one, ID: e.ID, Type: e.Type}
+				if n := len(one.Attempts); n > 0 {
+					row.Error = long{Text: clip(one.Attempts[n-1].Error, errorShown)}
+				}
+				d.Waits = append(d.Waits, row)
+			}
+		}
+	}
+	slices.SortStableFunc(d.Waits, func(a, b waitingRow) int { return a.Due.Compare(b.Due) })
+	return nil
+}
+
+// addErrors adds the dead letters that died last.
+func (d *subscriptionData) addErrors(q *request, name, target string) error {
+	letters, _, err := q.file().DeadLetters(q.Context(), event.Filter{Subscriptions: []string{name}}, event.Page{Limit: errorsShown})
+	for _, one := range letters {
+		d.Errors = append(d.Errors, rowOf(one, target, errorShown))
+	}
+	return err
 }

@@ -22,7 +22,7 @@ func TestThePageOfASubscriptionSaysFirstWhyItStandsStill(t *testing.T) {
 		f.MustStart()
 		time.Sleep(time.Hour)
 		shows(t, p, "/subscription?name=ledger", `health good`, "It has handled everything.", "busgen subscriptions show ", "ledger")
-		shows(t, p, "/subscription?name=printer", "Dead letters by their cause", "no paper", "the newest letter")
+		shows(t, p, "/subscription?name=printer", "Dead letters by their cause", "no paper", "the newest dead letter")
 		Must(t, f.File.PauseSubscription(t.Context(), "ledger", "the books are closed"))
 		time.Sleep(3 * time.Minute)
 		shows(t, p, "/subscription?name=ledger", `health warn`, "It has been paused for 3 min by ", ": the books are closed.", ">Resume")
@@ -40,5 +40,20 @@ func TestThePageOfASubscriptionSaysFirstWhyItStandsStill(t *testing.T) {
 				t.Errorf("%s: status %d, want %d", address, status, want)
 			}
 		}
+	})
+}
+
+func TestASubscriptionShowsWhatWaitsItsNewestErrorsAndHowFastItWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := SQLite.Mixed(t)
+		p := open(t, f)
+		shows(t, p, "/subscription?name=printer", "Waiting, the newest events", "order 4: the printer is on fire", `href="./events?state=waiting&amp;subscription=printer"`,
+			"Newest errors", "order 3: the printer is on fire", "Dead letters of the last hour", "load it again in some seconds")
+		time.Sleep(20 * time.Second)
+		f.Publish(10)
+		shows(t, p, "/subscription?name=printer", " handled, ", " published per minute, in the last ")
+		shows(t, p, "/subscription?name=mailer", "All that wait") // Bob is delayed
+		f.Publish(12, 13, 14)
+		shows(t, p, "/subscription?name=printer", "load it again") // what was measured is old
 	})
 }

@@ -43,11 +43,16 @@ type progress struct {
 // errDoing refuses to do a job twice at a time.
 var errDoing = refusal{409, "This job is being done. Nothing was changed."}
 
-// start does a job, or what is left of it, in the background and in the name of an actor.
-func (p *Page) start(o order, actor string, moved int) error {
+// start does a job in the background and in the name of an actor. One that this process knows is not begun again.
+func (p *Page) start(o order, actor string) error { return p.doJob(o, actor, 0, false) }
+
+// goOn does what is left of a job.
+func (p *Page) goOn(o order, actor string, moved int) error { return p.doJob(o, actor, moved, true) }
+
+func (p *Page) doJob(o order, actor string, moved int, again bool) error {
 	ctx, stop := context.WithCancel(p.closing)
 	w := &working{order: o, actor: actor, stop: stop, progress: progress{Doing: true, Since: time.Now(), Waiting: o.Canary >= moved && o.Canary > 0}}
-	if err := p.work.add(w); err != nil {
+	if err := p.work.add(w, again); err != nil {
 		stop()
 		return err
 	}
@@ -74,14 +79,14 @@ func (w *working) do(ctx context.Context, as *inspect.File, moved int, progress 
 	return as.Retry(ctx, s)
 }
 
-// add takes a job, unless it is being done.
-func (k *work) add(w *working) error {
+// add takes a job, unless it is being done or, but for again, was done.
+func (k *work) add(w *working, again bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.jobs == nil {
 		k.jobs = map[uuid.UUID]*working{}
 	}
-	if old := k.jobs[w.ID]; old != nil && old.Doing {
+	if old := k.jobs[w.ID]; old != nil && (old.Doing || !again) {
 		return errDoing
 	}
 	k.forget()
@@ -142,7 +147,7 @@ func (k *work) addTo(known map[uuid.UUID]*job) {
 	defer k.mu.Unlock()
 	for id, w := range k.jobs {
 		if known[id] == nil {
-			known[id] = &job{order: w.order, Actor: w.actor}
+			known[id] = &job{order: w.order, Actor: w.actor, Begun: w.Since}
 		}
 		at := w.progress
 		known[id].Work = &at

@@ -83,29 +83,37 @@ type deliveryState struct {
 	reason       string // for which it is
 }
 
-// readDeliveries lists the subscriptions that an event is for: those of its
-// type that are not younger, or the one it was made for. One that has a row is
-// concerned whatever its pattern is by now.
-func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, err error) {
-	err = c.Query(`
-		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
-		       CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
+// withDelivery joins to event l and subscription s what became of the one for the other. Where concerned holds there is a
+// delivery, and stateOf is its state.
+const (
+	withDelivery = `
+		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
+		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
+		LEFT JOIN busgen_cancelled k ON k.subscription = s.id AND k.seq = l.seq -- discarded, and not yet settled
+		LEFT JOIN busgen_origins o ON o.seq = l.seq`
+	// An event is for the subscriptions of its type that are not younger, or for the one it was made for. One that has a
+	// row is concerned whatever its pattern is by now.
+	concerned = `(d.seq IS NOT NULL OR x.seq IS NOT NULL
+		       OR iif(o.seq IS NOT NULL, o.subscription = s.id,
+		              s.start < l.seq AND EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = l.type AND r.subscription = s.id)))`
+	stateOf = `
+		CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
 		            WHEN d.state = 'held' AND d.lane IS NOT NULL THEN 'waiting'
 		            WHEN d.due_at < 0 THEN 'pending' -- it goes ahead of the log
 		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
-		            WHEN `+notPassed+` THEN iif(k.seq IS NULL, 'pending', 'discarded')
-		            ELSE 'done' END,
+		            WHEN ` + notPassed + ` THEN iif(k.seq IS NULL, 'pending', 'discarded')
+		            ELSE 'done' END`
+)
+
+// readDeliveries lists the subscriptions that an event is for.
+func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, err error) {
+	err = c.Query(`
+		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
+		       `+stateOf+`,
 		       k.seq IS NOT NULL AND x.seq IS NULL, `+heldSince+`, iif(d.state = 'held', d.lane, NULL)
-		FROM busgen_log l JOIN busgen_subscriptions s
-		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
-		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
-		LEFT JOIN busgen_cancelled k ON k.subscription = s.id AND k.seq = l.seq -- discarded, and not yet settled
-		LEFT JOIN busgen_origins o ON o.seq = l.seq
-		WHERE l.seq = ?
-		  AND (d.seq IS NOT NULL OR x.seq IS NOT NULL
-		       OR iif(o.seq IS NOT NULL, o.subscription = s.id,
-		              s.start < l.seq AND EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = l.type AND r.subscription = s.id)))
+		FROM busgen_log l JOIN busgen_subscriptions s`+withDelivery+`
+		WHERE l.seq = ? AND `+concerned+`
 		ORDER BY s.name`, func(s *sqlite3.Stmt) error {
 		one := deliveryState{subscription: s.ColumnInt64(0)}
 		one.Subscription, one.State, one.Counted = s.ColumnText(1), s.ColumnText(8), s.ColumnInt(5)

@@ -58,7 +58,11 @@ func listEvents(candidates string, oldestFirst, seen bool) string {
 // event more than was read.
 func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool, most int64) (found []eventRow, err error) {
 	size := int64(0)
-	err = c.Query(listEvents(candidates+args.children, oldestFirst, args.seen), func(s *sqlite3.Stmt) error {
+	values := []any{max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset}
+	if args.delivered != "" {
+		values = append(values, args.subscriptions, text(f.State))
+	}
+	err = c.Query(listEvents(candidates+args.children+args.delivered, oldestFirst, args.seen), func(s *sqlite3.Stmt) error {
 		payload := columnOf(s, 3)
 		if size += min(payload.size, most); size > pageBytes && len(found) > 0 && most > listedBytes {
 			found = append(found, eventRow{seq: s.ColumnInt64(0)})
@@ -67,7 +71,7 @@ func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates st
 		one, err := readEvent(c, s, payload, most)
 		found = append(found, one)
 		return err
-	}, max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset)
+	}, values...)
 	return found, err
 }
 
@@ -185,7 +189,7 @@ func pageOfEvents(c *database.Conn, f engine.Filter, args eventArgs, after []int
 		if after != nil {
 			before = after[0]
 		}
-		candidates, places, err := candidatesOf(c, f.Status, openListed)
+		candidates, places, err := candidatesOf(c, f, openListed)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -196,7 +200,7 @@ func pageOfEvents(c *database.Conn, f engine.Filter, args eventArgs, after []int
 	if err != nil {
 		return nil, 0, err
 	}
-	candidates, places, err := candidatesOf(c, f.Status, most)
+	candidates, places, err := candidatesOf(c, f, most)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -240,11 +244,18 @@ func searchedFrom(c *database.Conn, lists []string, lowest, before int64, most i
 	return first, nil
 }
 
-// candidatesOf returns a condition that all events of a status meet, and the lists of their
+// candidatesOf returns a condition that all events of a status or a state meet, and the lists of their
 // places that bound a search: each has an index in the order of the log. No index has the open
 // rows in that order. If there are up to most of them, all are candidates. Else those are the
 // events with any row, which a search goes through in its order.
-func candidatesOf(c *database.Conn, status string, most int) (condition string, lists []string, err error) {
+func candidatesOf(c *database.Conn, f engine.Filter, most int) (condition string, lists []string, err error) {
+	status := f.Status
+	if status == "" {
+		status = map[string]string{
+			event.StatePending: event.StatusPending, event.StateRunning: event.StatusProcessing, event.StateWaiting: event.StatusProcessing,
+			event.StateHeld: event.StatusProcessing, event.StateDead: event.StatusDLQ,
+		}[f.State] // whose candidates have a row as well
+	}
 	rows, lists := searchedRows, []string{searchedRows}
 	switch status {
 	case "", event.StatusDone:
@@ -278,6 +289,12 @@ const (
 // published, or that announce its dead letters. The parameter is the id as text. The
 // planner uses the index busgen_log_parent only for these very expressions.
 const childOf = ` AND substr(l.metadata, instr(l.metadata, ',"parent_id":"') + 14, 36) = ?10 AND instr(l.metadata, ',"parent_id":"') > 0`
+
+// deliveredTo is the condition for events l of the log that have a delivery to one of the subscriptions ?13, or to any for NULL,
+// in the state ?14, or in any.
+const deliveredTo = `
+	  AND EXISTS (SELECT 1 FROM busgen_subscriptions s` + withDelivery + `
+	              WHERE (?13 IS NULL OR s.id IN (SELECT value FROM json_each(?13))) AND ` + concerned + ` AND (?14 IS NULL OR ` + stateOf + ` = ?14))`
 
 // childOfAny is the condition in its place for all events.
 const childOfAny = " AND ?10 IS NULL"

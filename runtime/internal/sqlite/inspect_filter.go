@@ -124,6 +124,8 @@ type eventArgs struct {
 	text, correlation any
 	children          string // the condition childOf or childOfAny
 	parent            any    // its parameter
+	delivered         string // the condition deliveredTo, or empty
+	subscriptions     any    // its parameter: a JSON array of numbers; NULL for all
 	seen              bool   // not by everything: see lookThrough
 }
 
@@ -135,6 +137,14 @@ func eventArgsOf(c *database.Conn, f engine.Filter) (args eventArgs, err error) 
 	}
 	if args.types, err = typesOf(c, f); err != nil {
 		return args, err
+	}
+	if len(f.Subscriptions) > 0 || f.State != "" {
+		args.delivered = deliveredTo
+	}
+	if len(f.Subscriptions) > 0 {
+		if args.subscriptions, err = idsNamed(c, f.Subscriptions); err != nil {
+			return args, err
+		}
 	}
 	if args.seen, err = lookThrough(c, f); err != nil {
 		return args, err
@@ -159,6 +169,24 @@ func eventArgsOf(c *database.Conn, f engine.Filter) (args eventArgs, err error) 
 	return args, nil
 }
 
+// idsNamed returns the numbers of subscriptions, by current and former names, as a JSON array.
+func idsNamed(c *database.Conn, names []string) (string, error) {
+	list, err := json.Marshal(names)
+	if err != nil {
+		return "", err
+	}
+	ids := []int64{}
+	err = c.Query("SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value", func(s *sqlite3.Stmt) error {
+		ids = append(ids, s.ColumnInt64(0))
+		return nil
+	}, string(list))
+	if err != nil {
+		return "", err
+	}
+	list, err = json.Marshal(ids)
+	return string(list), err
+}
+
 func hexes(ids []uuid.UUID) []string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
@@ -171,11 +199,11 @@ func hexes(ids []uuid.UUID) []string {
 const noTypes = "[]"
 
 // typesOf returns the numbers of the types that a filter of events chooses, as a JSON
-// array: without globs all types, the bus's own among them for the children of an event.
+// array: without globs all types, the bus's own among them for the children of an event and for a subscription.
 func typesOf(c *database.Conn, f engine.Filter) (string, error) {
 	ids, err := typesMatching(c, f.Types)
 	if len(f.Types) == 0 {
-		own := f.ChildOf != uuid.Nil
+		own := f.ChildOf != uuid.Nil || len(f.Subscriptions) > 0
 		ids, err = idsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || !engine.IsOwn(name), nil })
 	}
 	if err != nil || len(ids) == 0 {

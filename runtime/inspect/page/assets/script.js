@@ -99,7 +99,7 @@ function listen() {
     clearTimeout(later);
     source?.close();
     source = null;
-    if (paused) say("Paused");
+    if (paused) say("Frozen");
   } else if (!source) {
     source = new EventSource(main.dataset.live);
     source.addEventListener("open", load); // what has changed since the page was made
@@ -122,8 +122,8 @@ function press() {
 dress(document);
 if (main.dataset.live && window.EventSource) {
   pause.type = "button";
-  pause.textContent = "Pause";
-  pause.setAttribute("aria-label", "Pause updates of this page");
+  pause.textContent = "Freeze";
+  pause.setAttribute("aria-label", "Freeze this page: no updates");
   pause.setAttribute("aria-pressed", "false");
   pause.addEventListener("click", press);
   document.querySelector(".updates").prepend(state, pause);

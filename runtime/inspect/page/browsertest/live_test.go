@@ -65,7 +65,7 @@ func (b *browser) hasAtTheTop(event string) {
 // search is that of the tests: the shop has 24 such events.
 const search = "events?type=order.placed"
 
-func TestNewEventsAppearAtTheTopOfASearchUntilItIsPaused(t *testing.T) {
+func TestNewEventsAppearAtTheTopOfASearchUntilItIsFrozen(t *testing.T) {
 	b, s := open(t), openShop(t)
 	b.visit(s.address + search)
 	b.state("Live")
@@ -86,7 +86,7 @@ func TestNewEventsAppearAtTheTopOfASearchUntilItIsPaused(t *testing.T) {
 	}
 
 	b.run(chromedp.Click(".updates button"))
-	b.state("Paused")
+	b.state("Frozen")
 	s.listening(t, 0)
 	unseen := s.publish(t, 5031)
 	b.run(chromedp.Evaluate(`document.dispatchEvent(new Event("visibilitychange")), dispatchEvent(new Event("pageshow")), load()`, nil)) // as if it had been away

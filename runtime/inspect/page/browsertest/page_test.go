@@ -79,7 +79,7 @@ func (b *browser) plans() []string {
 	b.t.Helper()
 	return eval[[]string](b, `[...document.querySelectorAll('form[method="get"]:not([role=search])')].map(f => {
 		const values = new URLSearchParams(new FormData(f));
-		for (const [field, text] of Object.entries({reason: "a test", pattern: "payment.*", to: "beginning"}))
+		for (const [field, text] of Object.entries({reason: "a test", pattern: "payment.*", from: "beginning"}))
 			if (values.get(field) === "") values.set(field, text);
 		return f.action + "?" + values;
 	})`)
@@ -104,7 +104,7 @@ func TestAllPagesAndActionsWorkInABrowserWithAndWithoutScripts(t *testing.T) {
 				}))
 				for _, action := range actions {
 					for _, at := range forms[action] {
-						if pressed[action] || !b.has(at, action) { // another action has settled it
+						if pressed[action] || action == "check-event" && !strings.Contains(at, "type=") || !b.has(at, action) { // another action has settled it
 							continue
 						}
 						pressed[action], again = true, true
@@ -112,6 +112,13 @@ func TestAllPagesAndActionsWorkInABrowserWithAndWithoutScripts(t *testing.T) {
 							t.Errorf("on %s: %v", at, err)
 						}
 						b.clean(action)
+						if action == "check-event" { // it leads to no address, but to the form of the next one
+							pressed["publish-event"] = true
+							if err := b.press("publish-event"); err != nil {
+								t.Errorf("on %s: %v", at, err)
+							}
+							b.clean("publish-event")
+						}
 						led := eval[string](b, "location.href")
 						visited[name(led)] = led
 					}

@@ -96,6 +96,70 @@ func (env *Env) TestEventsAreListedNewestFirstByTheQuery(t *testing.T) {
 	})
 }
 
+// TestEventsAreChosenByTheStatesOfTheirDeliveries compares a filter with what each event says of its deliveries.
+func (env *Env) TestEventsAreChosenByTheStatesOfTheirDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.Mixed(t)
+		_, err := runtime.SubscribePattern(f.Bus, "*", "late", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
+		Must(t, err)
+		Must(t, f.File.PauseTypes(t.Context(), "order.*", ""))
+		time.Sleep(time.Second)
+		for _, n := range []int{8, 9} {
+			Must(t, Second(runtime.Publish(t.Context(), f.Bus, PlacedType, Order{Number: n})))
+		}
+		time.Sleep(Notice)
+		all, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{})
+		Must(t, err)
+		Must(t, Second(f.File.DiscardEvent(t.Context(), all[0].ID, "late", "not needed")))
+		time.Sleep(Notice)
+		found := map[string]int{}
+		for _, subscriptions := range [][]string{nil, {"printer"}, {"mailer"}, {"late"}, {"printer", "late"}, {"nobody"}} {
+			for _, state := range append(inspect.States(), "") {
+				if len(subscriptions) == 0 && state == "" {
+					continue
+				}
+				filter := event.Filter{Subscriptions: subscriptions, State: state}
+				var want []uuid.UUID
+				for _, e := range all {
+					history, err := f.File.Event(t.Context(), e.ID)
+					Must(t, err)
+					if slices.ContainsFunc(history.Deliveries, func(d event.DeliveryState) bool {
+						return (subscriptions == nil || slices.Contains(subscriptions, d.Subscription)) && (state == "" || d.State == state)
+					}) {
+						want = append(want, e.ID)
+					}
+				}
+				var got []uuid.UUID
+				page := event.Page{Limit: 2}
+				for {
+					part, err := f.File.SearchEvents(t.Context(), filter, page, 3)
+					Must(t, err)
+					for _, e := range part.Events {
+						got = append(got, e.ID)
+					}
+					if page.After = part.Next; page.After == "" {
+						break
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%v: found %v, want %v", filter, got, want)
+				}
+				listed, _, err := f.File.Events(t.Context(), filter, event.Page{})
+				Must(t, err)
+				if len(listed) != len(want) {
+					t.Errorf("%v: listed %d, want %d", filter, len(listed), len(want))
+				}
+				found[state] += len(want)
+			}
+		}
+		for _, state := range []string{event.StateRunning, event.StateWaiting, event.StateHeld, event.StateDone, event.StateDead, event.StateDiscarded} {
+			if found[state] == 0 {
+				t.Errorf("no delivery of the test is %s", state)
+			}
+		}
+	})
+}
+
 func (env *Env) TestPagesFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Mixed(t)
@@ -127,6 +191,7 @@ func (env *Env) TestAQueryThatMakesNoSenseIsRefused(t *testing.T) {
 	}{
 		"must be a whole segment":                {event.Filter{Types: []string{"order.pla*"}}, event.Page{}},
 		`there is no status "dead": use one`:     {event.Filter{Status: "dead"}, event.Page{}},
+		`there is no state "dlq": use one`:       {event.Filter{State: "dlq"}, event.Page{}},
 		"the limit is -1":                        {event.Filter{}, event.Page{Limit: -1}},
 		`"page 2" is not the end of a page: use`: {event.Filter{}, event.Page{After: "page 2"}},
 	} {

@@ -3,6 +3,7 @@ package inspection
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
@@ -148,6 +151,47 @@ func (env *Env) TestSensitiveValuesAreHiddenFromThoseWhoLook(t *testing.T) {
 		one, err := f.File.Hide(t.Context(), "user.registered", 1, []byte(`{"email":"a@b.example"}`))
 		if err != nil || string(one) != `{"email":"[hidden]"}` {
 			t.Errorf("a payload is shown as %s (%v)", one, err)
+		}
+	})
+}
+
+func (env *Env) TestALetterIsCorrectedByWhoDoesNotSeeItsSensitiveValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := env.openPeople(t, env.Target(t))
+		f.register("greeter", greetInVain)
+		f.MustStart()
+		const zeb = "zebediah@example.org"
+		receipt, err := runtime.Publish(t.Context(), f.Bus, registeredType, Registered{Number: "c-17", Email: zeb, Age: 41, Plan: "gold"})
+		Must(t, err)
+		time.Sleep(time.Minute)
+		file, err := env.OpenFile(t.Context(), f.Path, inspect.WithEditing(func(_ string, _ int, payload []byte) error {
+			if strings.Contains(string(payload), "tin") {
+				return fmt.Errorf("it is wrong: %s", payload)
+			}
+			return nil
+		}))
+		Must(t, err)
+		defer file.Close()
+		hiding := file.Hiding()
+		key := event.Key{EventID: receipt.ID, Subscription: "greeter"}
+		letter, err := hiding.DeadLetter(t.Context(), key)
+		Must(t, err)
+		edit := func(old, new string) (uuid.UUID, error) {
+			return hiding.Edit(t.Context(), key, []byte(strings.Replace(string(letter.Payload), old, new, 1)))
+		}
+		var invalid *inspect.InvalidPayloadError
+		if _, err := edit("gold", "tin"); !errors.As(err, &invalid) || strings.Contains(err.Error(), "zebediah") || !strings.Contains(err.Error(), "tin") {
+			t.Errorf("what is wrong is refused with %v", err)
+		}
+		if _, err := edit(`"gold"`, `"`+inspect.HiddenValue+`"`); !errors.As(err, &invalid) {
+			t.Errorf("a hidden value at another place is refused with %v", err)
+		}
+		id, err := edit("gold", "silver")
+		Must(t, err)
+		made, err := file.Event(t.Context(), id)
+		Must(t, err)
+		if got := string(made.Payload); !strings.Contains(got, zeb) || !strings.Contains(got, "silver") || strings.Contains(got, inspect.HiddenValue) {
+			t.Errorf("the new event has %s", got)
 		}
 	})
 }

@@ -14,6 +14,7 @@ func (env *Env) TestASearchOfEventsGoesOnWhereItHasStopped(t *testing.T) {
 		for _, filter := range []event.Filter{
 			{}, {Types: []string{"user.created"}}, {Types: []string{"order.eaten"}}, {Text: "Ada"}, {Text: "nowhere"}, {CorrelationID: "job-7"},
 			{Status: event.StatusDone}, {Status: event.StatusPending}, {Status: event.StatusProcessing}, {Status: event.StatusDLQ},
+			{Subscriptions: []string{"printer"}}, {Subscriptions: []string{"mailer"}, State: event.StateWaiting}, {State: event.StateDone},
 		} {
 			want, _, err := f.File.Events(t.Context(), filter, event.Page{})
 			Must(t, err)

@@ -64,7 +64,29 @@ const publisherSlack = time.Hour
 
 // chooses reports whether a filter of events chooses an event.
 func (in *Inspection) chooses(f engine.Filter, r *engine.Record, one event.Event) bool {
-	return in.shown(r) && view.Matches(f, r, in.registry.namesOf, in.errorsOf(r)) && view.Within(r.CreatedAt, f.Since, f.Until) && (f.Status == "" || f.Status == one.Status)
+	return in.shown(r) && view.Matches(f, r, in.registry.namesOf, in.errorsOf(r)) && view.Within(r.CreatedAt, f.Since, f.Until) &&
+		(f.Status == "" || f.Status == one.Status) && in.delivers(f, r)
+}
+
+// delivers reports whether an event has a delivery to one of the subscriptions of a filter, in its state.
+func (in *Inspection) delivers(f engine.Filter, r *engine.Record) bool {
+	if len(f.Subscriptions) == 0 && f.State == "" {
+		return true
+	}
+	named := func(s *sub) bool {
+		return len(f.Subscriptions) == 0 || slices.ContainsFunc(f.Subscriptions, func(name string) bool {
+			entry := in.registry.known(name)
+			return entry != nil && in.subs[entry.ID] == s
+		})
+	}
+	return slices.ContainsFunc(in.inOrder(), func(s *sub) bool {
+		return named(s) && s.concerns(r) && (f.State == "" || f.State == in.stateOf(s, r).State)
+	})
+}
+
+// concerns reports whether an event is for the subscription.
+func (s *sub) concerns(r *engine.Record) bool {
+	return s.rows[r.Seq] != nil || s.matches(r) && s.Start < r.Seq
 }
 
 // Event implements [engine.EventReader].
@@ -79,7 +101,7 @@ func (in *Inspection) Event(ctx context.Context, id uuid.UUID) (history event.Ev
 	}
 	history.Event = in.eventFor(r)
 	for _, s := range in.inOrder() {
-		if s.rows[r.Seq] != nil || s.matches(r) && s.Start < r.Seq {
+		if s.concerns(r) {
 			history.Deliveries = append(history.Deliveries, in.stateOf(s, r))
 		}
 	}
@@ -146,11 +168,10 @@ func (in *Inspection) eventFor(r *engine.Record) event.Event {
 		return slices.Index([]string{event.StatusDone, event.StatusDLQ, event.StatusPending, event.StatusProcessing}, status)
 	}
 	for _, s := range in.inOrder() {
-		row := s.rows[r.Seq]
-		if row == nil && (!s.matches(r) || s.Start >= r.Seq) {
+		if !s.concerns(r) {
 			continue
 		}
-		if row != nil {
+		if row := s.rows[r.Seq]; row != nil {
 			one.Failures = max(one.Failures, row.Tries-row.History)
 		}
 		status := event.StatusPending

@@ -4,11 +4,11 @@ package movecmd
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
+	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/runtime/jetstream"
 )
 
@@ -61,17 +61,11 @@ Exit status: 0 done, 2 trouble.`,
 	return cmd
 }
 
-// progressTime is how often the verb says how far it is.
-const progressTime = 2 * time.Second
-
 func move(cmd *cobra.Command, path, target string, opts []jetstream.Option) error {
-	last := time.Now()
-	moved, err := jetstream.Move(cmd.Context(), path, target, func(m jetstream.Moved) {
-		if time.Since(last) > progressTime {
-			last = time.Now()
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d events, %d dead letters so far\n", m.Events, m.Dead)
-		}
-	}, opts...)
+	progress := terminal.NewProgress(cmd.ErrOrStderr(), false)
+	defer progress.Done()
+	moved, err := jetstream.Move(cmd.Context(), path, target, func(m jetstream.Moved) { progress.At("moved", m.Events, 0, "events") }, opts...)
+	progress.Done()
 	if err != nil {
 		return err
 	}
