@@ -108,33 +108,6 @@ func TestEveryTestThatCINamesExists(t *testing.T) {
 	}
 }
 
-// Rows of the comparisons have a test or a reason.
-func TestThePagesOnConversationAndFlowNameTestsThatExist(t *testing.T) {
-	exist := testFolders(t)
-	for name, least := range map[string]int{"conversation.md": 70, "flow.md": 60} {
-		page, err := os.ReadFile(filepath.Join("..", "docs", name))
-		conformance.Must(t, err)
-		named := regexp.MustCompile("`(Test[A-Za-z0-9]*)`").FindAllStringSubmatch(string(page), -1)
-		if len(named) < least {
-			t.Errorf("%s names only %d tests: is their form another one?", name, len(named))
-		}
-		for _, name := range named {
-			if exist[name[1]] == "" {
-				t.Errorf("%s does not exist", name[1])
-			}
-		}
-		_, comparison, found := strings.Cut(string(page), "\n## Compared with ")
-		if !found {
-			t.Errorf("%s has no comparison", name)
-		}
-		for _, row := range regexp.MustCompile(`(?m)^\|.*\|$`).FindAllString(comparison, -1) {
-			if cells := strings.Split(row, " | "); len(cells) > 1 && strings.Trim(cells[len(cells)-1], " |") == "" {
-				t.Errorf("%s: neither a test nor a reason: %s", name, row)
-			}
-		}
-	}
-}
-
 // testFolders returns the tests in all the packages of the module, and those of the suites, with their folders.
 func testFolders(t *testing.T) map[string]string {
 	t.Helper()
