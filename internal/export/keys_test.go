@@ -12,13 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
 	"github.com/busgen/busgen/internal/export"
 )
 
 // The reference of the keys is made of the schema of catalogues, which other tests compare with the reader.
 const keysPage = "../../docs/catalogue-keys.md"
+
+// common are the keys that many things have. Only the table of limits, whose keys a test compares with the reader, repeats them.
+const common = "doc deprecated go_name json_names mixins reserved"
 
 const constraints = "min max min_length max_length pattern format min_items max_items unique items values"
 
@@ -28,12 +29,13 @@ var keyTables = []struct{ title, head, object, elsewhere, about string }{
 	{"An import", "Key", "/properties/imports/additionalProperties/anyOf/1", "", ""},
 	{"CloudEvents", "Key", "/properties/cloudevents", "", ""},
 	{"A header", "Key", "/definitions/header", "", "A policy may leave out the type of a header that all events have."},
+	{"Keys of many things", "Key", "/definitions/event", "all but common", "Of events, types, fields, subscriptions and the like. The other tables leave them out; editors know where each is possible."},
 	{"An event", "Key", "/definitions/event", "settings", "And all [settings](#settings)."},
 	{"An old version", "Key", "/definitions/event/properties/history/additionalProperties/anyOf/1", "", ""},
 	{"A result", "Key", "/definitions/event/properties/result/anyOf/1", "", "Or only the type."},
 	{"A subscription of an event", "Key", "/definitions/subscription", "settings", "And all [settings](#settings) but `priority`."},
 	{"A subscription for patterns", "Key", "/definitions/patternSubscription", "settings", "And all [settings](#settings) but `priority` and `batch`."},
-	{"A group", "Key", "/definitions/group", "", ""},
+	{"A group", "Key", "/definitions/group", "", "And `doc`."},
 	{"A schedule", "Key", "/definitions/schedule", "", "It has `cron` or `every`."},
 	{"A field", "Key", "/definitions/field", constraints, "Or only the type. And [constraints](#constraints)."},
 	{"Constraints", "Constraint", "/definitions/each", "", "Of a field, a named scalar, and of what is in a list or a map."},
@@ -75,21 +77,16 @@ func keysReference(t *testing.T) string {
 		}
 		fmt.Fprintf(&page, "| %s | Value | If left out | Meaning | Example |\n|---|---|---|---|---|\n", one.head)
 		elsewhere := strings.Fields(one.elsewhere)
-		if one.elsewhere == "settings" {
-			elsewhere = ofSettings
+		switch {
+		case one.elsewhere == "settings":
+			elsewhere = append(elsewhere, ofSettings...)
+		case one.elsewhere == "all but common":
+			elsewhere = slices.DeleteFunc(doc.at(one.object+"/properties").keys(), func(key string) bool { return slices.Contains(strings.Fields(common), key) })
+		}
+		if one.elsewhere != "all but common" && one.head != "Limit" {
+			elsewhere = append(elsewhere, strings.Fields(common)...)
 		}
 		doc.rows(t, &page, "", one.object, elsewhere)
-	}
-	page.WriteString(`
-## Rules of findings
-
-Each finding ends with the id of its rule. Ids do not change between releases.
-
-| Rule | What it checks |
-|---|---|
-`)
-	for _, rule := range rules.Of(diag.Reader) {
-		fmt.Fprintf(&page, "| `%s` | %s |\n", rule.ID, rule.Doc)
 	}
 	return page.String()
 }
