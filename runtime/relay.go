@@ -114,7 +114,7 @@ func (b *innerBus) relayed(r engine.Record) (engine.Record, bool) {
 	if len(r.Payload) > b.config.payloadLimit || len(r.Metadata) > b.config.metadataLimit {
 		return r, false
 	}
-	r.Once = r.ID
+	r.Once = new(r.ID)
 	t := b.catalogue.Lookup(r.Type)
 	if t == nil {
 		return b.refusedByRelay(r, "")

@@ -202,7 +202,7 @@ func give(ctx context.Context, f *fixture, path string, records []engine.Record)
 	}
 	records = slices.Clone(records)
 	for i := range records {
-		records[i].Once = records[i].ID
+		records[i].Once = new(records[i].ID)
 	}
 	return errors.Join(log.Append(ctx, records), log.CloseWithin(ctx))
 }

@@ -35,7 +35,7 @@ func paidOnce(keyed bool, orders ...string) []engine.Record {
 	records := make([]engine.Record, len(orders))
 	for i, order := range orders {
 		id := uuid.NewSHA1(uuid.Nil, []byte(order))
-		records[i] = engine.Record{ID: id, Once: id, Type: "order.paid", Payload: []byte(`{"order_id":"` + order + `"}`), CreatedAt: engine.Now()}
+		records[i] = engine.Record{ID: id, Once: &id, Type: "order.paid", Payload: []byte(`{"order_id":"` + order + `"}`), CreatedAt: engine.Now()}
 		if keyed {
 			records[i].Dedupe = &engine.Dedupe{Key: order, Expires: time.Now().Add(time.Hour)}
 		}
@@ -50,7 +50,7 @@ func (l onceLog) append(records []engine.Record, known ...bool) []engine.Record 
 	got := make([]bool, len(records))
 	for i := range records {
 		got[i] = records[i].Duplicate
-		if records[i].ID != records[i].Once || records[i].Seq == 0 {
+		if records[i].ID != *records[i].Once || records[i].Seq == 0 {
 			l.t.Errorf("record %d is event %s at %d, want %s", i, records[i].ID, records[i].Seq, records[i].Once)
 		}
 	}

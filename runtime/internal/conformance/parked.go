@@ -38,8 +38,8 @@ var (
 )
 
 // parkedFound are seeds that have found something: a turn that was lost in another lane, a read that found what had ended, a
-// delivery that came back behind a later one of its key.
-var parkedFound = [...]uint64{14, 80, 269}
+// delivery that came back behind a later one of its key, and one that was behind a suspect. 12 is for a breakage.
+var parkedFound = [...]uint64{12, 14, 80, 269, 3137}
 
 // customerKeys are those of the jobs of this test: each customer is of one of three groups.
 var customerKeys = map[string]func(Job) string{
@@ -256,7 +256,9 @@ func (l *parkedLife) turnOf(sub string, j Job) {
 	who := sub + " " + l.turnKey(j)
 	if w := l.waits[who]; w != nil {
 		for _, n := range w.others {
-			l.most = max(l.most, n)
+			if l.most = max(l.most, n); n == l.most {
+				l.trace("%s has waited for %d turns of another key", who, n)
+			}
 		}
 		delete(l.waits, who)
 	}
@@ -308,12 +310,12 @@ func (l *parkedLife) turnKey(j Job) string {
 	return j.Customer
 }
 
-// waitsAgain notes that the key of a job waits for its turn, if it has jobs that may begin.
+// waitsAgain notes that the key of a job waits for its turn, if it has jobs that have to begin.
 func (l *parkedLife) waitsAgain(sub string, of Job) {
 	key := l.turnKey(of)
 	who := sub + " " + key
 	for job, s := range l.jobs {
-		if job.sub == sub && l.turnKey(s.Job) == key && s.attempts == 0 && !s.ended && l.waits[who] == nil && !l.paused[who] && !l.paused[sub] {
+		if job.sub == sub && l.turnKey(s.Job) == key && s.attempts == 0 && !s.ended && !s.unsure && l.waits[who] == nil && !l.paused[who] && !l.paused[sub] {
 			l.waits[who] = &keyTurn{others: map[string]int{}}
 		}
 	}
@@ -333,6 +335,7 @@ func (l *parkedLife) publish(n int) {
 		}
 	}
 	l.mu.Unlock()
+	l.trace("publishes %d from %d on", n, len(l.ids))
 	receipts, err := runtime.PublishBatch(l.T.Context(), l.Bus, l.of, page)
 	Must(l.T, err)
 	for _, r := range receipts {
@@ -423,6 +426,7 @@ func (l *parkedLife) cancel(number int) {
 	for _, sub := range l.subs {
 		s := l.jobs[parkedJob{sub, number}]
 		s.unsure, open = true, open || !s.ended
+		delete(l.waits, sub+" "+l.turnKey(s.Job)) // the key may have waited for this one
 	}
 	l.mu.Unlock()
 	if !open {

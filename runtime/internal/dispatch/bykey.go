@@ -21,13 +21,10 @@ import (
 //     leaves nothing behind that goes before others and is due later.
 //   - When the breaker closes, the first few of the lane become due. From then on each that is settled frees the next one,
 //     as in any lane. If the probe fails it frees one too, which starts the next timer.
-//   - When a pause ends, all of its lane are due.
+//   - When a pause ends, the first few of its lane become due in the same way: if all were, others would wait for them.
 //   - Until its lane is empty, what comes of the key goes behind what is parked, and so does what has its partition key.
 //
 // A process begins with closed breakers. What is parked then is freed by the patrol of the lanes.
-
-// freedAtOnce is how many deliveries become due when a breaker closes.
-const freedAtOnce = 32
 
 // byKey parks deliveries by their keys. It is safe for concurrent use.
 type byKey struct {
@@ -62,7 +59,7 @@ func (b *byKey) pause(keys []string) {
 	}
 	for _, key := range *before {
 		if !slices.Contains(keys, key) { // the log has freed what was written by then
-			b.consumer.Free(engine.PauseLane(key), 1<<30)
+			b.consumer.Free(engine.PauseLane(key), engine.FreedAtOnce)
 		}
 	}
 }
@@ -216,7 +213,7 @@ func (b *byKey) acquire(i *queue.Item, now time.Time) (breaker.Permit, bool) {
 // changed is told that the breaker of a key has changed.
 func (b *byKey) changed(key string, now breaker.Status) {
 	if now.State == breaker.Closed {
-		b.consumer.Free(engine.LaneOf("breaker", key), freedAtOnce)
+		b.consumer.Free(engine.LaneOf("breaker", key), engine.FreedAtOnce)
 	}
 	b.signal()
 }

@@ -172,6 +172,7 @@ func (in *intake) enqueue(polled []*engine.Delivery) bool {
 		items = append(in.queue.Reset(), items...) // what is queued has no keys
 	}
 	in.keyed = true
+	in.parking.inOrder(items)
 	left, ok := in.withoutLooping(items)
 	if !ok {
 		in.later = slices.Clone(left)

@@ -254,7 +254,6 @@ func (p *parking) divert(items []queue.Item) []queue.Item {
 	if !p.consumer.Parked() {
 		return items
 	}
-	p.inOrder(items)
 	left := items[:0]
 	for _, i := range items {
 		if p.ahead(&i) {

@@ -26,7 +26,7 @@ type keyed struct {
 // otherwise. A *ConflictError says that the payloads differ. Records without a key, and those
 // that are duplicates, it leaves as they are. The Seq of a new duplicate is 0.
 func (k Keys) Recognise(r *Record) error {
-	if r.Once != uuid.Nil && !r.Duplicate {
+	if r.Once != nil && !r.Duplicate {
 		at := typeKey{"", string(r.Once[:])} // no type has this name
 		if _, r.Duplicate = k[at]; !r.Duplicate {
 			k[at] = keyed{}

@@ -26,7 +26,9 @@ type Record struct {
 	// Keyed says that the event's type has partition keys, so that an empty Key is one, too.
 	Keyed bool
 	// Express is set for an event that goes ahead of a backlog, see [Source].Express.
-	Express Express
+	Express   Express
+	Duplicate bool // set by Append: nothing was stored, ID and Seq are the first event's
+	IfWanted  bool // of a staged record: stored only if some subscription matches its type
 
 	// Memo is shared by the deliveries of one event to several consumers of this
 	// process; nil if there is one delivery only.
@@ -39,14 +41,12 @@ type Record struct {
 	// Unreadable is why the log cannot hand over the payload and the metadata, which are nil then; nil for nearly all.
 	Unreadable error
 
-	Due       time.Time // not delivered before; zero for at once
-	Dedupe    *Dedupe   // nil without an idempotency key
-	Duplicate bool      // set by Append: nothing was stored, ID and Seq are the first event's
-	IfWanted  bool      // of a staged record: stored only if some subscription matches its type
+	Due    time.Time // not delivered before; zero for at once
+	Dedupe *Dedupe   // nil without an idempotency key
 	// Once is the ID again, of a record that may have been stored before: then Append makes it a Duplicate of itself,
 	// before its idempotency key is looked at. The log knows it for as long as it keeps the event, or for [OnceTime].
-	// It is uuid.Nil for all others.
-	Once uuid.UUID
+	// It is nil for all others.
+	Once *uuid.UUID
 }
 
 // Express says how far an event goes ahead of others.

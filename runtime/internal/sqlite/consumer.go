@@ -73,10 +73,10 @@ type delivery struct {
 	final   bool          // and it does not come again
 	parked  bool          // it is settled with a lane
 	express bool          // it goes ahead of the log, and was not begun before, as far as is known
+	stepped bool          // the attempt has stored a step
 	row     string        // state of its row in the file; empty without one
 	started time.Time     // of the attempt; zero before it
 	place   *claims.Place // of the worker that has begun it
-	stepped bool          // the attempt has stored a step
 
 	tentative bool                // a transaction that is not stored yet has settled it
 	otherwise *engine.Disposition // what it was to be settled with meanwhile; nil for nothing

@@ -18,12 +18,14 @@ func (b *batch) deduplicate(events []logged) error {
 	var keys engine.Keys // of this request
 	for i := range events {
 		e := &events[i]
-		if e.Dedupe == nil && e.Once == uuid.Nil {
+		if e.Dedupe == nil && e.Once == nil {
 			continue
 		}
 		if e.Duplicate { // in a log that has been replaced, while this transaction began
-			e.ID, e.Seq, e.Duplicate = e.Once, 0, false
-			if e.Once == uuid.Nil {
+			e.Seq, e.Duplicate = 0, false
+			if e.Once != nil {
+				e.ID = *e.Once
+			} else {
 				e.ID = engine.NewID()
 			}
 		}
@@ -71,7 +73,7 @@ func numberDuplicates(events []logged) {
 
 // recogniseOnce makes an event a duplicate of itself if the log has it.
 func (b *batch) recogniseOnce(r *engine.Record) error {
-	if r.Once == uuid.Nil {
+	if r.Once == nil {
 		return nil
 	}
 	return b.conn.Query("SELECT seq FROM busgen_log WHERE id = ?", func(s *sqlite3.Stmt) error {

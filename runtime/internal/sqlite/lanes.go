@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -188,18 +189,24 @@ const nextInLane = `
 	WHERE subscription = ?1 AND lane = ?2 AND state = 'held' ORDER BY seq LIMIT ?3`
 
 func (b *batch) freeLane(f *flush, lane string, n int) error {
+	freed, err := freeFirst(b.conn, f.id, lane, n, b.clock.now())
+	f.freed = f.freed || freed > 0
+	return err
+}
+
+// freeFirst makes the first n parked deliveries of a lane due, and returns how many there were.
+func freeFirst(c *database.Conn, subscription int64, lane string, n int, now time.Time) (freed int, err error) {
 	var next []int64
-	err := b.conn.Query(nextInLane, func(s *sqlite3.Stmt) error {
+	err = c.Query(nextInLane, func(s *sqlite3.Stmt) error {
 		next = append(next, s.ColumnInt64(0))
 		return nil
-	}, f.id, lane, n)
+	}, subscription, lane, n)
 	for _, seq := range next {
 		if err == nil {
-			err = b.conn.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0 WHERE subscription = ? AND seq = ?", b.clock.now(), f.id, seq)
+			err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0 WHERE subscription = ? AND seq = ?", now, subscription, seq)
 		}
 	}
-	f.freed = f.freed || len(next) > 0
-	return err
+	return len(next), err
 }
 
 // freeNext frees one delivery of each of the next n lanes, and notes if there is none at all.

@@ -202,8 +202,8 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 		}
 		return cmp.Or(err, error(missing))
 	case p.Key != "":
-		return c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?, wait = 0 WHERE subscription = ? AND lane = ? AND state = 'held'",
-			time.Now(), known.id, engine.PauseLane(p.Key))
+		_, err := freeFirst(c, known.id, engine.PauseLane(p.Key), engine.FreedAtOnce, time.Now())
+		return err
 	case p.Kind != engine.PauseType:
 		return nil
 	}

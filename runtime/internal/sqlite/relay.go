@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
@@ -287,7 +285,7 @@ func (t *run) hold(events []logged) (held bool, err error) {
 }
 
 func mustNotWait(e logged) bool {
-	return e.special() || e.Once != uuid.Nil || len(e.Payload)+len(e.Metadata) > heldSize
+	return e.special() || e.Once != nil || len(e.Payload)+len(e.Metadata) > heldSize
 }
 
 // writeHeld writes the events that are held. If that fails they are still held, so that the transaction

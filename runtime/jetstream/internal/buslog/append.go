@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
@@ -111,7 +109,7 @@ func (p *publisher) store(ctx context.Context, records []engine.Record) error {
 		if r.Duplicate || r.IfWanted && !p.isWanted(r.Type) {
 			continue
 		}
-		if r.Once != uuid.Nil { // before its event, so that the servers say that this is not new, and not that the event is known
+		if r.Once != nil { // before its event, so that the servers say that this is not new, and not that the event is known
 			msg, err := p.onceMsg(r)
 			if err != nil {
 				return err

@@ -270,7 +270,7 @@ const onceKey = string(engine.OwnType) + "once"
 
 // onceMsg returns the message by which a record with Once is known later.
 func (c *conn) onceMsg(r *engine.Record) (*stream.Msg, error) {
-	data, err := json.Marshal(key{ID: r.Once, Version: 1, Expires: time.Now().Add(engine.OnceTime)})
+	data, err := json.Marshal(key{ID: *r.Once, Version: 1, Expires: time.Now().Add(engine.OnceTime)})
 	return &stream.Msg{Subject: c.keySubject(onceKey, r.Once.String()), Data: data, Only: true, Expect: stream.Expecting(0), TTL: engine.OnceTime}, err
 }
 
@@ -279,7 +279,7 @@ func (c *conn) onceMsg(r *engine.Record) (*stream.Msg, error) {
 func (p *publisher) recogniseOnce(ctx context.Context, records []engine.Record, again bool) error {
 	for i := range records {
 		r := &records[i]
-		if r.Once == uuid.Nil || r.Duplicate || !again {
+		if r.Once == nil || r.Duplicate || !again {
 			continue
 		}
 		m, err := p.stream.LastOf(ctx, p.keySubject(onceKey, r.Once.String()))
@@ -299,7 +299,7 @@ func (p *publisher) recogniseOnce(ctx context.Context, records []engine.Record, 
 
 // recogniseAmong makes records duplicates that have the idempotency key of an earlier one, or are the same.
 func recogniseAmong(records []engine.Record) error {
-	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil || r.Once != uuid.Nil }) {
+	if !slices.ContainsFunc(records, func(r engine.Record) bool { return r.Dedupe != nil || r.Once != nil }) {
 		return nil
 	}
 	keys := engine.Keys{}
