@@ -120,7 +120,7 @@ type notice struct {
 // notice returns the dead-letter notice for a delivery. A notice that becomes a dead
 // letter itself gets none.
 func (b *innerBus) notice(subscription string, d *engine.Delivery, v engine.Disposition) []engine.Record {
-	if d.Type[0] == engine.OwnType {
+	if engine.IsOwn(d.Type) {
 		return nil
 	}
 	o := notice{

@@ -103,7 +103,7 @@ func (f *File) Publish(ctx context.Context, events []NewEvent) ([]Published, err
 
 // known returns an error unless the type of an event is one of the file, and not the bus's own.
 func (e *NewEvent) known(types []string) error {
-	types = slices.DeleteFunc(slices.Clone(types), func(name string) bool { return name[0] == engine.OwnType })
+	types = slices.DeleteFunc(slices.Clone(types), func(name string) bool { return engine.IsOwn(name) })
 	if slices.Contains(types, e.Type) {
 		return nil
 	}

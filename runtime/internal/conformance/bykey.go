@@ -207,6 +207,44 @@ func (env *Env) TestAKeyIsPaused(t *testing.T) {
 	})
 }
 
+// One that is parked for a pause holds up what comes after it in its partition key, until it is cancelled.
+func (env *Env) TestWhatIsParkedGoesOnWhenTheOneBeforeItIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := runtime.Define(runtime.Spec[Job]{Name: "job.done", PartitionBy: func(j Job) string { return j.Customer }, Settings: Within(30*time.Second, Exact())})
+		f := env.ReopenWith(t, env.Target(t), runtime.NewCatalogue(of))
+		var handled []int
+		_, err := runtime.Subscribe(f.Bus, of, "work", func(_ context.Context, e runtime.Event[Job]) error {
+			if e.Payload.Number == 0 {
+				return runtime.RetryAfter(time.Second, ErrBoom)
+			}
+			handled = append(handled, e.Payload.Number)
+			return nil
+		}, runtime.WithStrictOrder())
+		Must(t, err)
+		f.MustStart()
+		first, err := runtime.Publish(t.Context(), f.Bus, of, Job{"acme", 0})
+		Must(t, err)
+		synctest.Wait()
+		Must(t, f.PauseKey(t.Context(), "work", "acme", ""))
+		time.Sleep(2 * time.Second) // it has come again, and is parked
+		for n := range 100 {
+			_, err := runtime.Publish(t.Context(), f.Bus, of, Job{"acme", 1 + n})
+			Must(t, err)
+		}
+		time.Sleep(2 * time.Second)
+		Must(t, f.Cancel(t.Context(), first.ID))
+		time.Sleep(time.Second)
+		if len(handled) > 0 {
+			t.Errorf("%d were handled during the pause", len(handled))
+		}
+		Must(t, f.ResumeKey(t.Context(), "work", "acme"))
+		time.Sleep(time.Second)
+		if len(handled) != 100 || !slices.IsSorted(handled) {
+			t.Errorf("a second after the pause %d were handled, want 100: %v", len(handled), handled)
+		}
+	})
+}
+
 // What cannot have a breaker or a pause by key is refused, and what makes no difference is not.
 func (env *Env) TestWhatHasNoKeyIsRefused(t *testing.T) {
 	f := env.Open(t)

@@ -153,5 +153,8 @@ type Origin struct {
 // subscription gets one of them if its pattern is the type itself.
 const OwnType = '$'
 
+// IsOwn reports whether a name, which a damaged log may have without a character, is that of one of the bus's own types.
+func IsOwn(name string) bool { return name != "" && name[0] == OwnType }
+
 // DeadType returns the bus's own event type for the dead-letter notices of a type.
 func DeadType(eventType string) string { return string(OwnType) + "dead." + eventType }

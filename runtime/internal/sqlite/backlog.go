@@ -277,7 +277,7 @@ func (ob *observer) unroutedTypes(c *database.Conn, after int64, relevant func(s
 	err := c.Query("SELECT id, name FROM busgen_types t WHERE NOT EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = t.id)", func(s *sqlite3.Stmt) error {
 		id := s.ColumnInt64(0)
 		info, _ := ob.types.info(id)
-		if name := cmp.Or(info.name, s.ColumnText(1)); name[0] != engine.OwnType && relevant(name) {
+		if name := cmp.Or(info.name, s.ColumnText(1)); !engine.IsOwn(name) && relevant(name) {
 			unrouted[id] = name
 		}
 		return nil

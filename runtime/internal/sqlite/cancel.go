@@ -194,12 +194,24 @@ func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error
 	return hastenCancelled(c, at)
 }
 
-// hastenCancelled makes a cancelled delivery due that waits for its time.
+// hastenCancelled makes a cancelled delivery due that waits for its time, and has the next ones of its lanes follow it.
 func hastenCancelled(c *database.Conn, at rowKey) error {
-	return c.Exec(`
-		UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL
-		WHERE seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
-		  AND EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`, at.seq, at.subscription, atOnce)
+	const waits = `seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
+		AND EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`
+	var lanes []string
+	err := c.Query("SELECT lane, key FROM busgen_deliveries WHERE lane IS NOT NULL AND "+waits, func(s *sqlite3.Stmt) error {
+		lanes = append(lanes, s.ColumnText(0), s.ColumnText(1))
+		return nil
+	}, at.seq, at.subscription)
+	if err == nil {
+		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL WHERE "+waits, at.seq, at.subscription, atOnce)
+	}
+	for _, lane := range lanes {
+		if err == nil {
+			_, err = freeFirst(c, at.subscription, lane, 1, time.Now())
+		}
+	}
+	return err
 }
 
 // cancelledWaits is the SQL condition that the delivery of row x of cancelled has a row of

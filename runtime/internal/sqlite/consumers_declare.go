@@ -89,7 +89,7 @@ func (cs *consumers) declareConsumers(c *database.Conn, specs, missing []engine.
 // declareConsumer adds a subscription, or gives one that is known its name and its
 // pattern.
 func declareConsumer(c *database.Conn, spec engine.ConsumerSpec) error {
-	if spec.Pattern[0] == engine.OwnType {
+	if engine.IsOwn(spec.Pattern) {
 		if _, err := declareType(c, typenames.Key{Name: spec.Pattern, Version: 1}); err != nil {
 			return err
 		}

@@ -186,7 +186,7 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled))
 			WHERE l.seq IN (SELECT seq FROM busgen_deliveries UNION SELECT seq FROM busgen_log WHERE seq > (SELECT min(cursor) FROM busgen_subscriptions))
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
-			if name := s.ColumnText(1); name[0] != engine.OwnType {
+			if name := s.ColumnText(1); !engine.IsOwn(name) {
 				payload := columnOf(s, 3)
 				e := event.Unsettled{
 					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Open: s.ColumnInt(5), Dead: s.ColumnInt(6),

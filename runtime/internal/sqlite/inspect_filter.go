@@ -172,7 +172,7 @@ func typesOf(c *database.Conn, f engine.Filter) (string, error) {
 	ids, err := typesMatching(c, f.Types)
 	if len(f.Types) == 0 {
 		own := f.ChildOf != uuid.Nil
-		ids, err = idsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || name[0] != engine.OwnType, nil })
+		ids, err = idsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || !engine.IsOwn(name), nil })
 	}
 	if err != nil || len(ids) == 0 {
 		return noTypes, err

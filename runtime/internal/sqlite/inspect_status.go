@@ -154,7 +154,7 @@ func countTypes(c *database.Conn, status *event.Status, limit int) error {
 		name, at := names[s.ColumnInt64(0)], database.Time(s, 1)
 		one := counts[name]
 		if one == nil {
-			one = &event.TypeCount{Name: name, Unrouted: !routed[name] && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			one = &event.TypeCount{Name: name, Unrouted: !routed[name] && !engine.IsOwn(name), Oldest: at, Newest: at}
 			counts[name] = one
 		}
 		one.Events++

@@ -170,7 +170,7 @@ func MatchesAny(pattern string, names []string) (bool, error) {
 // Matches reports whether one of the globs in pattern, which have spaces between them,
 // matches an event type. One of the bus's own types is only matched by itself.
 func Matches(pattern, name string) (bool, error) {
-	if name[0] == engine.OwnType || pattern[0] == engine.OwnType {
+	if engine.IsOwn(name) || engine.IsOwn(pattern) {
 		return pattern == name, nil
 	}
 	for one := range strings.FieldsSeq(pattern) {

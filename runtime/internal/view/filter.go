@@ -27,7 +27,7 @@ func (names Names) matchesAny(globs []string, written string) bool {
 // that a filter chooses. It does not look at times, states and subscriptions. Without types the filter
 // chooses no events of the bus's own, unless it names them or their subscription or parent.
 func Matches(f engine.Filter, r *engine.Record, names Names, texts []string) bool {
-	if len(f.Types) == 0 && r.Type[0] == engine.OwnType && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil {
+	if len(f.Types) == 0 && engine.IsOwn(r.Type) && f.Keys == nil && f.Subscriptions == nil && f.ChildOf == uuid.Nil {
 		return false
 	}
 	return MatchesLetter(f, r, names, texts)

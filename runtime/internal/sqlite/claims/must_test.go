@@ -2,7 +2,7 @@ package claims
 
 import "testing"
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

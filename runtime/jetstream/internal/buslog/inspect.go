@@ -131,7 +131,7 @@ func (in *Inspection) countTypes(ctx context.Context, status *event.Status, limi
 		one := types[name]
 		if one == nil {
 			routed := slices.ContainsFunc(in.inOrder(), func(s *sub) bool { return s.routes[r.Type] })
-			one = &event.TypeCount{Name: name, Unrouted: !routed && name[0] != engine.OwnType, Oldest: at, Newest: at}
+			one = &event.TypeCount{Name: name, Unrouted: !routed && !engine.IsOwn(name), Oldest: at, Newest: at}
 			types[name] = one
 		}
 		one.Events++

@@ -127,7 +127,7 @@ func (in *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled)
 				one.Open++
 			}
 		}
-		if one.Open+one.Dead > 0 && r.Type[0] != engine.OwnType {
+		if one.Open+one.Dead > 0 && !engine.IsOwn(r.Type) {
 			visit(one)
 		}
 		return true

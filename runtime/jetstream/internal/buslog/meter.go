@@ -204,7 +204,7 @@ func (l *Log) Unhandled(ctx context.Context, handled []engine.Consumer, after in
 	types, looked := map[string]bool{}, 0
 	add := func(eventType string) {
 		routed := slices.ContainsFunc(l.inOrder(), func(s *sub) bool { return s.routes[eventType] })
-		if name := l.here[eventType]; !routed && !types[name] && name != "" && name[0] != engine.OwnType && relevant(name) {
+		if name := l.here[eventType]; !routed && !types[name] && name != "" && !engine.IsOwn(name) && relevant(name) {
 			types[name] = true
 			found.Types = append(found.Types, name)
 		}

@@ -76,7 +76,7 @@ func (ed *editor) freeNames(r *registry, specs []engine.ConsumerSpec) {
 // declare adds a subscription, or gives a known one its name and its pattern. It returns
 // the name that it had, if that changes.
 func (r *registry) declare(s *subscription, spec engine.ConsumerSpec) (renamed string) {
-	if spec.Pattern[0] == engine.OwnType {
+	if engine.IsOwn(spec.Pattern) {
 		r.declareType(typenames.Key{Name: spec.Pattern, Version: 1})
 	}
 	switch {

@@ -269,7 +269,9 @@ func (u *unit) rowChanged(before, r *row) {
 		u.shut()
 	}
 	if f := u.flights.of(r.Seq); f == nil || !f.ended { // else it is where that has put it
-		u.parking.removeRow(before)
+		if u.parking.removeRow(before); before != nil && before.Lane != "" && r.Lane == "" { // somebody has cancelled it
+			u.freeAll([]string{before.Lane, before.Delivery.Key}, nil)
+		}
 	}
 	u.queueRow(r)
 	if r.gone && before != nil && u.has(before.slot()) {
