@@ -10,37 +10,83 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
 
-// docs/semantics.md names a test for each of its rules. Here is the test of
+// testdata/rules.txt names the tests of each rule of docs/semantics.md. Here is the test of
 // that, and those of rules that need no other place.
 
 func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "semantics.md"))
 	conformance.Must(t, err)
-	rules, _, found := strings.Cut(string(page), "\n## What is not promised\n")
+	text, _, found := strings.Cut(string(page), "\n## What is not promised\n")
 	if !found {
 		t.Fatal("the page has no section on what is not promised")
 	}
-	exist := testFolders(t)
-	named := regexp.MustCompile("`(Test[A-Za-z0-9]*)`")
-	items := strings.Split(rules, "\n* ")[1:]
-	for _, item := range items {
-		title, _, _ := strings.Cut(item, "\n")
-		names := named.FindAllStringSubmatch(item, -1)
-		if names == nil {
-			t.Errorf("no test is named for %q", title)
+	var ofPage []string
+	for _, item := range strings.Split(text, "\n* ")[1:] {
+		title := regexp.MustCompile(`(?s)^\*\*(.*?)\*\*`).FindStringSubmatch(item)
+		if title == nil {
+			t.Errorf("a rule does not begin with its title: %.50q", item)
+			continue
 		}
-		for _, name := range names {
-			if exist[name[1]] == "" {
-				t.Errorf("%s, named for %q, does not exist", name[1], title)
+		ofPage = append(ofPage, strings.Join(strings.Fields(title[1]), " "))
+	}
+	exist := testFolders(t)
+	var listed []string
+	for _, rule := range readRules(t) {
+		listed = append(listed, rule.title)
+		if len(rule.tests) == 0 {
+			t.Errorf("no test is named for %q", rule.title)
+		}
+		for _, name := range rule.tests {
+			if exist[name] == "" {
+				t.Errorf("%s, named for %q, does not exist", name, rule.title)
 			}
 		}
 	}
-	if len(items) < 40 {
-		t.Errorf("only %d rules were found: is their form another one?", len(items))
+	if diff := cmp.Diff(listed, ofPage); diff != "" {
+		t.Errorf("testdata/rules.txt has other rules than the page, or in another order (-rules +page):\n%s", diff)
 	}
+	if len(listed) < 40 {
+		t.Errorf("only %d rules were found: is their form another one?", len(listed))
+	}
+}
+
+// testedRule is a rule of docs/semantics.md with its tests.
+type testedRule struct {
+	title  string
+	tests  []string
+	marked []string // those that brokenRules sees fail
+}
+
+// readRules reads the index of the tests.
+func readRules(t *testing.T) (rules []testedRule) {
+	t.Helper()
+	index, err := os.ReadFile(filepath.Join("testdata", "rules.txt"))
+	conformance.Must(t, err)
+	for line := range strings.Lines(string(index)) {
+		tests, indented := strings.CutPrefix(line, "\t")
+		switch line = strings.TrimSpace(line); {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case !indented:
+			rules = append(rules, testedRule{title: line})
+		case len(rules) == 0:
+			t.Fatalf("testdata/rules.txt has tests before its first rule: %s", line)
+		default:
+			rule := &rules[len(rules)-1]
+			for _, word := range strings.Fields(tests) {
+				if word == "✓" && len(rule.tests) > 0 {
+					rule.marked = append(rule.marked, rule.tests[len(rule.tests)-1])
+				} else {
+					rule.tests = append(rule.tests, word)
+				}
+			}
+		}
+	}
+	return rules
 }
 
 // A test that is renamed would otherwise run where CI leaves it out, or not run at all.
@@ -58,33 +104,6 @@ func TestEveryTestThatCINamesExists(t *testing.T) {
 	for _, name := range named {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(exist)), func(test string) bool { return strings.HasPrefix(test, name) }) {
 			t.Errorf("no test begins with %s", name)
-		}
-	}
-}
-
-// Rows of the comparisons have a test or a reason.
-func TestThePagesOnConversationAndFlowNameTestsThatExist(t *testing.T) {
-	exist := testFolders(t)
-	for name, least := range map[string]int{"conversation.md": 70, "flow.md": 60} {
-		page, err := os.ReadFile(filepath.Join("..", "docs", name))
-		conformance.Must(t, err)
-		named := regexp.MustCompile("`(Test[A-Za-z0-9]*)`").FindAllStringSubmatch(string(page), -1)
-		if len(named) < least {
-			t.Errorf("%s names only %d tests: is their form another one?", name, len(named))
-		}
-		for _, name := range named {
-			if exist[name[1]] == "" {
-				t.Errorf("%s does not exist", name[1])
-			}
-		}
-		_, comparison, found := strings.Cut(string(page), "\n## Compared with ")
-		if !found {
-			t.Errorf("%s has no comparison", name)
-		}
-		for _, row := range regexp.MustCompile(`(?m)^\|.*\|$`).FindAllString(comparison, -1) {
-			if cells := strings.Split(row, " | "); len(cells) > 1 && strings.Trim(cells[len(cells)-1], " |") == "" {
-				t.Errorf("%s: neither a test nor a reason: %s", name, row)
-			}
 		}
 	}
 }

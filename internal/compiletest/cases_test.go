@@ -159,11 +159,17 @@ func textOf(t *testing.T, name string) []byte {
 func referenced(t *testing.T) parse.Memory {
 	t.Helper()
 	files := parse.Memory{Text: map[string][]byte{}, Below: parse.Disk{}}
-	reference := string(read(t, "../../docs/catalogue.md"))
+	reference := reference(t)
 	for _, block := range regexp.MustCompile("(?s)```yaml (\\S+\\.yaml)\n(.*?)```").FindAllStringSubmatch(reference, -1) {
 		files.Text[block[1]] = []byte(block[2])
 	}
 	return files
+}
+
+// reference are the pages on the language.
+func reference(t *testing.T) string {
+	t.Helper()
+	return string(read(t, "../../docs/catalogue.md")) + string(read(t, "../../docs/payloads.md"))
 }
 
 // upcasts is what the user of a catalogue writes.
@@ -200,7 +206,7 @@ func validSources(t *testing.T) (all []source) {
 	for _, path := range paths {
 		all = append(all, source{filepath.Base(filepath.Dir(path)), path, read(t, path), parse.Disk{}})
 	}
-	reference := string(read(t, "../../docs/catalogue.md"))
+	reference := reference(t)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(reference, -1)
 	for i, block := range blocks {
 		all = append(all, source{fmt.Sprintf("reference%d", i), "events.yaml", []byte(block[1]), referenced(t)})

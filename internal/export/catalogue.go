@@ -60,7 +60,7 @@ func definitions() string {
 		default:
 			rest = snippet + ", " + number
 		}
-		members[i] = fmt.Sprintf(`%q: { "description": "%s Built in: %v.", %s }`, row.Key, row.Doc, value, rest)
+		members[i] = fmt.Sprintf(`%q: { "description": "%s Built in: %v.", "x-example": %s, %s }`, row.Key, row.Doc, value, row.Example, rest)
 	}
 	return strings.Join(members, ",\n    ")
 }

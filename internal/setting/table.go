@@ -44,6 +44,7 @@ type Row struct {
 
 	Meaning string // of a Count, for a finding: it counts …
 	Doc     string // of the schema, which adds the default
+	Example string // of the schema, as JSON
 	Label   string // on the documentation page
 	Text    string // the same, with %s for the value; a value that is the default is not shown there …
 	Always  bool   // … unless this is set
@@ -70,34 +71,34 @@ var Rows = []*Row{
 	{Key: "priority", EventOnly: true},
 	{Key: "concurrency", Go: "Concurrency", Kind: Count, Least: 1, Most: format.MaxConcurrency, Default: 1,
 		Meaning: "it is how many handlers of one subscription run at once",
-		Doc:     "How many handlers of one subscription run at once: 1 to 1024.",
-		Label:   "Concurrency", Text: "up to %s handlers of a subscription at once"},
+		Doc:     "How many handlers of one subscription run at once.", Example: "4",
+		Label: "Concurrency", Text: "up to %s handlers of a subscription at once"},
 	{Key: "strict_order", Go: "StrictOrder", Kind: Flag, Most: 1, Sparse: true,
-		Doc:   "Whether an event that fails holds back the later ones of its partition key until it is settled.",
+		Doc: "Whether an event that fails holds back the later ones of its partition key until it is settled.", Example: "true",
 		Label: "Strict order", Text: "an event that fails holds back the later ones of its key until it is settled"},
 	{Key: "batch", LiteralOnly: true}, // a batch has events of one type
 	{Key: "limits"},
 	{Key: "timeout", Go: "Timeout", Kind: Span, Least: least, Most: most, Off: true, Default: int64(30 * time.Second),
-		Doc:   "How long one attempt may take: 1ms to 30d, or off.",
+		Doc: "How long one attempt may take: 1ms to 30d, or off.", Example: `"10s"`,
 		Label: "Timeout", Text: "%s per attempt", Always: true, OffText: "none"},
 	{Key: "slow_after", Go: "SlowAfter", Kind: Span, Least: least, Most: most, Off: true, Default: int64(10 * time.Second),
-		Doc:   "An attempt that takes longer is logged.",
+		Doc: "An attempt that takes longer is logged, once: 1ms to 30d, or off.", Example: `"1s"`,
 		Label: "Slow", Text: "logged when an attempt takes longer than %s", Always: true},
 	{Key: "slow_event_after", Go: "SlowEventAfter", Kind: Span, Least: least, Most: most, Off: true,
 		Default: int64(5 * time.Minute), BusDecides: true,
-		Doc:   "An event whose attempts still fail after this time is logged.",
+		Doc: "An event that is not handled after this time is logged, once: 1ms to 30d, or off.", Example: `"30m"`,
 		Label: "Slow event", Text: "logged when its attempts still fail after %s"},
 	{Key: "expires_after", Go: "ExpiresAfter", Kind: Span, Least: least, Most: most, Off: true, InGroup: Loosest,
-		Doc:   "For how long an event may be tried, waits included.",
+		Doc: "For how long an event may be tried, waits included: 1ms to 30d, or off.", Example: `"1d"`,
 		Label: "Expires", Text: "%s after it was published"},
 	{Key: "hold_unknown", Go: "HoldUnknown", Kind: Span, Least: least, Most: most, Off: true,
 		Default: int64(7 * 24 * time.Hour), InGroup: Longest,
-		Doc:   "For how long an event of a version newer than the program waits for a program that knows it. Then it is a dead letter.",
+		Doc: "For how long an event of a version newer than the program waits for a program that knows it, before it is a dead letter: 1ms to 30d, or off.", Example: `"2d"`,
 		Label: "Newer version", Text: "held for a program that knows it, for up to %s", OffText: "a dead letter at once"},
 	{Key: "max_snoozes", Go: "MaxSnoozes", Kind: Count, Least: 1, Most: 1_000_000, Off: true, Default: 10_000, InGroup: Loosest,
 		Meaning: "it is off or counts snoozes of one event",
-		Doc:     "How often a handler may snooze one event.",
-		Label:   "Snoozes", Text: "at most %s of one event", OffText: "without a limit"},
+		Doc:     "How often a handler may snooze one event.", Example: "1000",
+		Label: "Snoozes", Text: "at most %s of one event", OffText: "without a limit"},
 	{Key: "retry"},
 	{Key: "errors"},
 	{Key: "breaker"},

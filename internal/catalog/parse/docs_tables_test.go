@@ -131,7 +131,7 @@ func TestTheReferenceShowsTheDefaultsOfSettings(t *testing.T) {
 		want[strings.Replace(setting.Key, ".", ": ", 1)] = fmt.Sprint(setting.Value)
 	}
 	got := map[string]string{}
-	for _, row := range table(t, "Setting", "Value", "If it is set nowhere") {
+	for _, row := range table(t, "Setting", "Value", "If left out") {
 		if value := code(row[2]); len(value) > 0 {
 			got[code(row[0])[0]] = value[0]
 		}
@@ -143,7 +143,7 @@ func TestTheReferenceShowsTheDefaultsOfSettings(t *testing.T) {
 
 // Each limit in the table is the last that is taken, and each word is known.
 func TestTheReferenceShowsTheLimitsOfSettings(t *testing.T) {
-	for _, row := range table(t, "Setting", "Value", "If it is set nowhere") {
+	for _, row := range table(t, "Setting", "Value", "If left out") {
 		key, limits := code(row[0])[0], regexp.MustCompile("`?([0-9.]+(?:ms|s|h|d)?)`? to `?([0-9.]+(?:ms|s|h|d)?)`?").FindStringSubmatch(row[1])
 		within := func(value string) bool {
 			body := key + ": " + value
@@ -190,7 +190,7 @@ func TestTheReferenceShowsTheLimitsOfLimits(t *testing.T) {
 		},
 	}
 	var keys []string
-	for _, row := range table(t, "Limit", "Value", "If it is left out") {
+	for _, row := range table(t, "Limit", "Value", "If left out") {
 		key := code(row[0])[0]
 		keys = append(keys, key)
 		for _, limits := range regexp.MustCompile("`?([0-9]+(?:ms|d)?)`? to `?([0-9]+(?:ms|d)?)`?").FindAllStringSubmatch(row[1], -1) {

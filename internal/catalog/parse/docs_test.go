@@ -11,15 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busgen/busgen/internal/catalog/parse"
-	"github.com/busgen/busgen/internal/diag"
-	"github.com/busgen/busgen/internal/diag/rules"
 )
 
 // The reference of the language must not promise what is not so. A ```yaml
 // block in it is a catalogue, which package compiletest compiles; "yaml broken" is
 // one with findings, which the ```text block after it shows, and "yaml some/file.yaml"
 // is a file that catalogues include.
-const reference = "../../../docs/catalogue.md"
+var reference = []string{"../../../docs/catalogue.md", "../../../docs/payloads.md"}
 
 func TestCataloguesInTheReferenceAreFreeOfFindings(t *testing.T) {
 	whole := blocksOf(t, "yaml")
@@ -66,20 +64,22 @@ func included(t *testing.T) parse.Memory {
 // rewrite replaces the text blocks of the reference.
 func rewrite(t *testing.T, shown []block) {
 	t.Helper()
-	var lines []string
-	skipping := false
-	for _, line := range referenceLines(t) {
-		if skipping && line == "```" {
-			lines = append(lines, strings.Split(strings.TrimSuffix(shown[0].text, "\n"), "\n")...)
-			shown, skipping = shown[1:], false
+	for _, page := range reference {
+		var lines []string
+		skipping := false
+		for _, line := range linesOf(t, page) {
+			if skipping && line == "```" {
+				lines = append(lines, strings.Split(strings.TrimSuffix(shown[0].text, "\n"), "\n")...)
+				shown, skipping = shown[1:], false
+			}
+			if !skipping {
+				lines = append(lines, line)
+			}
+			skipping = skipping || line == "```text"
 		}
-		if !skipping {
-			lines = append(lines, line)
+		if err := os.WriteFile(page, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		skipping = skipping || line == "```text"
-	}
-	if err := os.WriteFile(reference, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -88,16 +88,6 @@ func TestEveryBlockInTheReferenceIsOfAKindThatIsChecked(t *testing.T) {
 		if !slices.Contains([]string{"yaml", "yaml broken", "text"}, b.info) && !strings.HasSuffix(b.info, ".yaml") {
 			t.Errorf("%s is marked %q", b.at, b.info)
 		}
-	}
-}
-
-func TestTheReferenceListsEveryRule(t *testing.T) {
-	var want [][]string
-	for _, rule := range rules.Of(diag.Reader) {
-		want = append(want, []string{"`" + rule.ID + "`", rule.Doc})
-	}
-	if diff := cmp.Diff(want, table(t, "Rule")); diff != "" {
-		t.Errorf("the table differs from package rules (-rules +table):\n%s", diff)
 	}
 }
 
@@ -139,21 +129,23 @@ type block struct {
 func blocks(t *testing.T) []block {
 	t.Helper()
 	var all []block
-	var open *block
-	for i, line := range referenceLines(t) {
-		info, fence := strings.CutPrefix(line, "```")
-		switch {
-		case fence && open == nil:
-			open = &block{at: fmt.Sprintf("%s:%d", reference, i+2), info: info}
-		case fence:
-			all = append(all, *open)
-			open = nil
-		case open != nil:
-			open.text += line + "\n"
+	for _, page := range reference {
+		var open *block
+		for i, line := range linesOf(t, page) {
+			info, fence := strings.CutPrefix(line, "```")
+			switch {
+			case fence && open == nil:
+				open = &block{at: fmt.Sprintf("%s:%d", page, i+2), info: info}
+			case fence:
+				all = append(all, *open)
+				open = nil
+			case open != nil:
+				open.text += line + "\n"
+			}
 		}
-	}
-	if open != nil {
-		t.Fatalf("%s: the block is never closed", open.at)
+		if open != nil {
+			t.Fatalf("%s: the block is never closed", open.at)
+		}
 	}
 	return all
 }
@@ -168,10 +160,10 @@ func blocksOf(t *testing.T, info string) []block {
 func table(t *testing.T, header ...string) [][]string {
 	t.Helper()
 	start := "| " + strings.Join(header, " | ") + " |"
-	lines := referenceLines(t)
+	lines := append(referenceLines(t), linesOf(t, "../../../docs/catalogue-keys.md")...)
 	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, start) })
 	if i < 0 {
-		t.Fatalf("%s has no table that begins with %s", reference, start)
+		t.Fatalf("the reference has no table that begins with %s", start)
 	}
 	var rows [][]string
 	for _, line := range lines[i+2:] {
@@ -191,9 +183,17 @@ func table(t *testing.T, header ...string) [][]string {
 	return rows
 }
 
-func referenceLines(t *testing.T) []string {
+func referenceLines(t *testing.T) (lines []string) {
 	t.Helper()
-	text, err := os.ReadFile(reference)
+	for _, page := range reference {
+		lines = append(lines, linesOf(t, page)...)
+	}
+	return lines
+}
+
+func linesOf(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,17 +190,17 @@ func query(t *testing.T, path, sql string) string {
 	return b.String()
 }
 
-// TestTheOperatorsGuideExplainsEveryMessageOfTheLog holds the table of messages
+// TestThePageOfTheLogExplainsEveryMessage holds the tables of messages
 // against what the runtime hands to its logger. Debug messages are for nobody.
-func TestTheOperatorsGuideExplainsEveryMessageOfTheLog(t *testing.T) {
-	text, err := os.ReadFile(guide)
+func TestThePageOfTheLogExplainsEveryMessage(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/log.md")
 	must(t, err)
 	shown := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (INFO|WARN|ERROR) \\| .+ \\|$").FindAllStringSubmatch(string(text), -1) {
 		shown[row[1]] = row[2]
 	}
 	if diff := cmp.Diff(loggedMessages(t, "../../../runtime"), shown); diff != "" {
-		t.Errorf("messages and their levels (-code +guide):\n%s", diff)
+		t.Errorf("messages and their levels (-code +docs/log.md):\n%s", diff)
 	}
 }
 

@@ -130,7 +130,7 @@ func parsed(t *testing.T, text string) *catalog.Catalogue {
 }
 
 func TestTheExampleOfTheReferenceCompiles(t *testing.T) {
-	reference := read(t, "../../../docs/catalogue.md")
+	reference := read(t, "../../../docs/payloads.md")
 	example := regexp.MustCompile("(?s)```yaml team\\.yaml\n(.*?)```").FindStringSubmatch(reference)
 	if example == nil {
 		t.Fatal("the reference has no example called team.yaml")

@@ -1,7 +1,7 @@
 // Package rules declares every rule of every tool: its id, its severity, and what it is for.
 //
 // The variables are grouped by tool: reader.go, lint.go, breaking.go, importing.go, generate.go. The
-// tables of rules in docs/catalogue.md and docs/tools.md have the same content; tests compare them.
+// table of rules of importing in docs/tools.md has the same content; a test compares them.
 // Examples of what a rule reports are in the packages that report it, lint and breaking.
 package rules
 
