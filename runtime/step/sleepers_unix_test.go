@@ -17,7 +17,7 @@ import (
 // What handlers cost that sleep: bytes of the file, a part of a core, and time when the program is started again.
 func BenchmarkSleepers(b *testing.B) {
 	const sleepers = 50_000
-	var bytes, core, restarts []float64
+	var bytes, core, restarts, restartCPU []float64
 	for b.Loop() {
 		path := filepath.Join(b.TempDir(), "shop.db")
 		sleep := func(ctx context.Context, _ runtime.Event[OrderPlaced]) error {
@@ -28,8 +28,9 @@ func BenchmarkSleepers(b *testing.B) {
 		if err := bus.Start(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+		const sleeping = "SELECT count(*) FROM busgen_deliveries WHERE state = 'waiting'"
 		for asleep := 0; asleep < sleepers; time.Sleep(50 * time.Millisecond) {
-			if err := runtime.DB(bus).QueryRowContext(b.Context(), "SELECT count(*) FROM busgen_deliveries WHERE state = 'waiting'").Scan(&asleep); err != nil {
+			if err := runtime.DB(bus).QueryRowContext(b.Context(), sleeping).Scan(&asleep); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -44,11 +45,12 @@ func BenchmarkSleepers(b *testing.B) {
 			b.Fatal(err)
 		}
 		bytes = append(bytes, float64(file.Size())/sleepers)
-		began = time.Now()
+		before, began = cpu(b), time.Now()
 		bus = shop(b, path, 128, sleep)
 		if err := bus.Start(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+		restartCPU = append(restartCPU, float64((cpu(b)-before).Microseconds())/1000)
 		restarts = append(restarts, float64(time.Since(began).Microseconds())/1000)
 		if err := bus.Shutdown(b.Context()); err != nil {
 			b.Fatal(err)
@@ -58,6 +60,7 @@ func BenchmarkSleepers(b *testing.B) {
 	b.ReportMetric(median(bytes), "B/sleeper")
 	b.ReportMetric(median(core), "%core")
 	b.ReportMetric(median(restarts), "ms/restart")
+	b.ReportMetric(median(restartCPU), "cpu-ms/restart")
 }
 
 // cpu is what this process has used.
