@@ -27,7 +27,8 @@ func openDBOS(ctx context.Context, path string, do world, synced string, connect
 	if _, err := file.ExecContext(ctx, createRows); err != nil {
 		return nil, err
 	}
-	c, err := dbos.NewContext(ctx, dbos.Config{AppName: "shop", SQLiteSystemDB: file, Logger: slog.New(slog.DiscardHandler)})
+	silent := slog.New(slog.DiscardHandler)
+	c, err := dbos.NewContext(ctx, dbos.Config{AppName: "shop", SQLiteSystemDB: file, Logger: silent})
 	if err != nil {
 		return nil, err
 	}
