@@ -1,6 +1,6 @@
 // Command steps measures steps of busgen beside those of DBOS, each in a SQLite file, on this machine, in turns:
 //
-//	go run ./steps
+//	go run .
 //
 // The flow is the same: six steps, two of which write a row. A flow has ended when its caller knows that. Both files
 // are in WAL mode with synchronous=FULL, so each step that has returned survives a power cut. DBOS sets NORMAL by
