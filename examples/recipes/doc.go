@@ -2,3 +2,5 @@
 package recipes
 
 //go:generate go tool busgen generate events.yaml --out generated
+//go:generate go tool busgen generate rollout/before/events.yaml --out rollout/before
+//go:generate go tool busgen generate rollout/after/events.yaml --out rollout/after
