@@ -72,8 +72,7 @@ var OrderPlacedType = (*runtime.EventType[OrderPlaced])(bind.Describe((*OrderPla
 	Doc:         "A customer placed an order.",
 	Shared:      &catalogueSettings,
 	PartitionBy: "OrderID",
-	DedupeBy:    "OrderID",
-	Shape:       "8a56029435a3",
+	Shape:       "4fc358e54910",
 	Schema:      schemaOfOrderPlaced,
 	Subscriptions: []bind.Declaration{
 		{

@@ -20,9 +20,6 @@ func PublishInvoicePaid(ctx context.Context, to runtime.Publisher, payload Invoi
 // PublishOrderPlaced publishes one order.placed: without an error it is on
 // disk. See [runtime.Publish].
 //
-// An event with the same order_id as one before is not stored again: see
-// [runtime.WithDedupeKey].
-//
 // A customer placed an order.
 func PublishOrderPlaced(ctx context.Context, to runtime.Publisher, payload OrderPlaced, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
 	return bind.Publish(ctx, to, OrderPlacedType, &payload, opts)
