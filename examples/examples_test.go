@@ -17,20 +17,22 @@ import (
 )
 
 func TestTheGeneratedCodeIsWhatTheCatalogueSays(t *testing.T) {
-	c, findings, err := parse.Load("events.yaml")
-	if err != nil || len(findings) > 0 {
-		t.Fatal(err, findings)
-	}
-	files, err := templates.Files(c, templates.Target{ImportPath: "github.com/busgen/busgen/examples/generated"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := output.Compare("generated", files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !plan.UpToDate() {
-		t.Errorf("examples/generated is stale: run go generate ./examples")
+	for _, folder := range []string{"", "recipes/"} {
+		c, findings, err := parse.Load(folder + "events.yaml")
+		if err != nil || len(findings) > 0 {
+			t.Fatal(err, findings)
+		}
+		files, err := templates.Files(c, templates.Target{ImportPath: "github.com/busgen/busgen/examples/" + folder + "generated"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := output.Compare(folder+"generated", files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !plan.UpToDate() {
+			t.Errorf("examples/%sgenerated is stale: run go generate ./examples/...", folder)
+		}
 	}
 }
 
