@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"sync"
 	"testing"
 
@@ -32,7 +33,7 @@ import (
 // that [Kit.Setup] calls.
 //
 // The handler stops at its point, and [Kit.Deliver], [Kit.Advance] or [Kit.Drain] crashes the bus ([Kit.Crash]), starts the
-// next one, and goes on. So end f with one of them before it checks, and use [Kit.Bus] afresh after each. The crash
+// next one, and goes on. Of that handler only deferred functions run any more. So end f with one of them before it checks, and use [Kit.Bus] afresh after each. The crash
 // counts as an attempt of the step, as it does in a program: with max_attempts 1 the event is a dead letter. A test fails
 // if its point does not come again. f does the same in each run, then, with a seed for what is random.
 func EveryStep(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit), opts ...runtime.Option) {
@@ -97,6 +98,7 @@ func newCrashes(at *stepPoint) *crashes {
 func (c *crashes) point(subscription, step string, stored bool) {
 	if c.here(stepPoint{subscription: subscription, step: step, stored: stored}) {
 		<-c.over
+		goruntime.Goexit() // nothing of a dead process goes on, and so it does not begin the next step
 	}
 }
 
@@ -141,7 +143,7 @@ func (c *crashes) isDue() bool {
 	}
 }
 
-// end lets the handler go on that waits for the crash.
+// end ends the handler that waits for the crash.
 func (c *crashes) end() {
 	if c != nil {
 		c.ended.Do(func() { close(c.over) })
