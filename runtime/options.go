@@ -36,9 +36,10 @@ type config struct {
 	health          observe.Health
 	middleware      []Middleware
 	publishing      []PublishMiddleware
-	limits          map[string]declare.Limit // by name, on top of those of the catalogue
-	intercept       testhook.Intercept       // nil outside of tests
-	wall            func() time.Time         // nil outside of tests
+	limits          map[string]declare.Limit                     // by name, on top of those of the catalogue
+	intercept       testhook.Intercept                           // nil outside of tests
+	stepPoint       func(subscription, step string, stored bool) // nil outside of tests
+	wall            func() time.Time                             // nil outside of tests
 	engine          engine.Engine
 	relay           outbox.Relay // nil without an outbox
 }

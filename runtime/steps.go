@@ -38,6 +38,9 @@ func (s *innerSubscription) steps() *dispatch.Steps {
 		steps.No = noStepKeeper
 	}
 	steps.Keeper = keeper
+	if point := s.bus.config.stepPoint; point != nil {
+		steps.Point = func(name string, stored bool) { point(s.name, name, stored) }
+	}
 	return steps
 }
 

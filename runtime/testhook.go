@@ -17,6 +17,12 @@ func init() {
 			return nil
 		})
 	}
+	testhook.WithStepPoint = func(point func(subscription, step string, stored bool)) any {
+		return Option(func(c *config) error {
+			c.stepPoint = point
+			return nil
+		})
+	}
 	testhook.WithWallClock = func(now func() time.Time) any {
 		return Option(func(c *config) error {
 			c.wall = now

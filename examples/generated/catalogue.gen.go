@@ -162,6 +162,29 @@ var ParcelPickupType = (*runtime.EventType[ParcelPickup])(bind.Describe((*Parcel
 	Schema: schemaOfParcelPickup,
 }))
 
+// OrderBackorderedType describes order.backordered to the runtime.
+var OrderBackorderedType = (*runtime.EventType[OrderBackordered])(bind.Describe((*OrderBackordered)(nil), &bind.Description{
+	Name:        "order.backordered",
+	Doc:         "A customer ordered an article that a supplier sends to the shop first.",
+	Shared:      &catalogueSettings,
+	PartitionBy: "OrderID",
+	Shape:       "a1b2e2681888",
+	Schema:      schemaOfOrderBackordered,
+	Subscriptions: []bind.Declaration{
+		{Name: OnOrderBackorderedFulfil.name},
+	},
+}))
+
+// ParcelScannedType describes parcel.scanned to the runtime.
+var ParcelScannedType = (*runtime.EventType[ParcelScanned])(bind.Describe((*ParcelScanned)(nil), &bind.Description{
+	Name:    "parcel.scanned",
+	Doc:     "A parcel of a supplier has come into the warehouse.",
+	Shared:  &catalogueSettings,
+	AwaitBy: []string{"order_id"},
+	Shape:   "d1147e64224e",
+	Schema:  schemaOfParcelScanned,
+}))
+
 // OrderCancelledType describes order.cancelled to the runtime.
 //
 // Functions that you write convert stored events of older versions. Put them
@@ -396,6 +419,8 @@ var Catalogue = runtime.NewCatalogue(
 	OrderPlacedType,
 	OrderShippedType,
 	ParcelPickupType,
+	OrderBackorderedType,
+	ParcelScannedType,
 	OrderCancelledType,
 	PaymentCapturedType,
 	PaymentDeclinedType,

@@ -90,6 +90,49 @@ type ParcelPickup struct {
 // Validate returns nil: every value of ParcelPickup is valid.
 func (ParcelPickup) Validate() error { return nil }
 
+// OrderBackordered is the payload of order.backordered.
+//
+// A customer ordered an article that a supplier sends to the shop first.
+type OrderBackordered struct {
+	// Identifies the order everywhere.
+	OrderID uuid.UUID `json:"order_id"`
+	// Who ordered.
+	Customer Customer `json:"customer"`
+	// The article number.
+	Article string `json:"article"`
+	// How many pieces.
+	Quantity int32 `json:"quantity"`
+	// The sum to pay with tax and shipping.
+	Total Money `json:"total"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p OrderBackordered) Validate() error {
+	var problems checks.Problems
+	problems.Nested("customer", p.Customer.Validate())
+	problems.Text("article", p.Article)
+	problems.IntAtLeast("quantity", int64(p.Quantity), 1)
+	problems.Nested("total", p.Total.Validate())
+	return problems.Err()
+}
+
+// ParcelScanned is the payload of parcel.scanned.
+//
+// A parcel of a supplier has come into the warehouse.
+type ParcelScanned struct {
+	// The order that it is for.
+	OrderID uuid.UUID `json:"order_id"`
+	// What its label says.
+	Code string `json:"code"`
+}
+
+// Validate returns nil or a [*runtime.ValidationError] with every problem.
+func (p ParcelScanned) Validate() error {
+	var problems checks.Problems
+	problems.Text("code", p.Code)
+	return problems.Err()
+}
+
 // OrderCancelled is the payload of order.cancelled.
 //
 // An order will not be carried out.
@@ -1153,6 +1196,8 @@ type AnyEvent interface {
 func (OrderPlaced) isAnyEvent()                {}
 func (OrderShipped) isAnyEvent()               {}
 func (ParcelPickup) isAnyEvent()               {}
+func (OrderBackordered) isAnyEvent()           {}
+func (ParcelScanned) isAnyEvent()              {}
 func (OrderCancelled) isAnyEvent()             {}
 func (PaymentCaptured) isAnyEvent()            {}
 func (PaymentDeclined) isAnyEvent()            {}
@@ -1206,16 +1251,27 @@ type MLTrialEvent interface {
 func (MLTrialStarted) isMLTrialEvent()  {}
 func (MLTrialFinished) isMLTrialEvent() {}
 
-// OrderEvent is the payload of an event of order.*: OrderPlaced, OrderShipped
-// or OrderCancelled.
+// OrderEvent is the payload of an event of order.*: OrderPlaced, OrderShipped,
+// OrderBackordered or OrderCancelled.
 type OrderEvent interface {
 	AnyEvent
 	isOrderEvent()
 }
 
-func (OrderPlaced) isOrderEvent()    {}
-func (OrderShipped) isOrderEvent()   {}
-func (OrderCancelled) isOrderEvent() {}
+func (OrderPlaced) isOrderEvent()      {}
+func (OrderShipped) isOrderEvent()     {}
+func (OrderBackordered) isOrderEvent() {}
+func (OrderCancelled) isOrderEvent()   {}
+
+// ParcelEvent is the payload of an event of parcel.*: ParcelPickup or
+// ParcelScanned.
+type ParcelEvent interface {
+	AnyEvent
+	isParcelEvent()
+}
+
+func (ParcelPickup) isParcelEvent()  {}
+func (ParcelScanned) isParcelEvent() {}
 
 // PaymentEvent is the payload of an event of payment.*: PaymentCaptured,
 // PaymentDeclined or PaymentRefunded.

@@ -33,6 +33,22 @@ func PublishParcelPickup(ctx context.Context, to runtime.Publisher, payload Parc
 	return bind.Publish(ctx, to, ParcelPickupType, &payload, opts)
 }
 
+// PublishOrderBackordered publishes one order.backordered: without an error it
+// is on disk. See [runtime.Publish].
+//
+// A customer ordered an article that a supplier sends to the shop first.
+func PublishOrderBackordered(ctx context.Context, to runtime.Publisher, payload OrderBackordered, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return bind.Publish(ctx, to, OrderBackorderedType, &payload, opts)
+}
+
+// PublishParcelScanned publishes one parcel.scanned: without an error it is on
+// disk. See [runtime.Publish].
+//
+// A parcel of a supplier has come into the warehouse.
+func PublishParcelScanned(ctx context.Context, to runtime.Publisher, payload ParcelScanned, opts ...runtime.PublishOption) (*runtime.Receipt, error) {
+	return bind.Publish(ctx, to, ParcelScannedType, &payload, opts)
+}
+
 // PublishOrderCancelled publishes one order.cancelled: without an error it is
 // on disk. See [runtime.Publish].
 //

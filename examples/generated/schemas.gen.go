@@ -50,6 +50,17 @@ const schemaOfOrderShipped = `{"event":"order.shipped","version":1,"partition_by
 // of a bus keeps it.
 const schemaOfParcelPickup = `{"event":"parcel.pickup_requested","version":1,"payload":{"order_id":"uuid"}}`
 
+// schemaOfOrderBackordered says what payloads order.backordered has. The file
+// of a bus keeps it.
+const schemaOfOrderBackordered = `{"event":"order.backordered","version":1,"partition_by":"order_id","payload":{"order_id":"uuid","customer":"Customer","article":"string","quantity":{"type":"int32","min":"1"},"total":"Money"},"types":{` +
+	typeSchemaOfCurrency + "," +
+	typeSchemaOfCustomer + "," +
+	typeSchemaOfMoney + "}}"
+
+// schemaOfParcelScanned says what payloads parcel.scanned has. The file of a
+// bus keeps it.
+const schemaOfParcelScanned = `{"event":"parcel.scanned","version":1,"payload":{"order_id":"uuid","code":"string"}}`
+
 // schemaOfOrderCancelled says what payloads order.cancelled has. The file of a
 // bus keeps it.
 const schemaOfOrderCancelled = `{"event":"order.cancelled","version":2,"partition_by":"order_id","payload":{"order_id":"uuid","reason":"CancelReason","comment":"string?"},"history":{"1":{"order_id":"uuid","reason":"string?"}},"types":{` +

@@ -80,6 +80,52 @@ func SubscribeParcelPickup(bus *runtime.Bus, name string, handler runtime.Handle
 	}, opts)
 }
 
+// OrderBackorderedSubscription names a subscription of order.backordered: one
+// that the catalogue declares, or one of [UndeclaredOrderBackordered].
+type OrderBackorderedSubscription struct {
+	name string
+}
+
+// String returns the name.
+func (s OrderBackorderedSubscription) String() string { return s.name }
+
+// UndeclaredOrderBackordered names a subscription of order.backordered that the
+// catalogue does not declare. It gets the events that are published from its
+// first SubscribeOrderBackordered on.
+func UndeclaredOrderBackordered(name string) OrderBackorderedSubscription {
+	return OrderBackorderedSubscription{name}
+}
+
+// The subscriptions of order.backordered that the catalogue declares. They
+// exist from Open on: each keeps its events until SubscribeOrderBackordered is
+// called with its name.
+var (
+	// OnOrderBackorderedFulfil is the subscription fulfil of order.backordered.
+	//
+	// Reserves, charges, waits for the parcel, ships it and writes to the customer.
+	OnOrderBackorderedFulfil = OrderBackorderedSubscription{"fulfil"}
+)
+
+// SubscribeOrderBackordered calls handler for every order.backordered, with the
+// settings of [OrderBackorderedType]. See [runtime.Subscribe].
+//
+// A customer ordered an article that a supplier sends to the shop first.
+func SubscribeOrderBackordered(bus *runtime.Bus, name OrderBackorderedSubscription, handler runtime.Handler[OrderBackordered], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return bind.Subscribe(bus, OrderBackorderedType, name.name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[OrderBackordered])(ctx, *e.(*runtime.Event[OrderBackordered]))
+	}, opts)
+}
+
+// SubscribeParcelScanned calls handler for every parcel.scanned, with the
+// settings of [ParcelScannedType]. See [runtime.Subscribe].
+//
+// A parcel of a supplier has come into the warehouse.
+func SubscribeParcelScanned(bus *runtime.Bus, name string, handler runtime.Handler[ParcelScanned], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return bind.Subscribe(bus, ParcelScannedType, name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ParcelScanned])(ctx, *e.(*runtime.Event[ParcelScanned]))
+	}, opts)
+}
+
 // SubscribeOrderCancelled calls handler for every order.cancelled, with the
 // settings of [OrderCancelledType]. See [runtime.Subscribe].
 //
@@ -385,6 +431,14 @@ func SubscribeMLTrial(bus *runtime.Bus, name string, handler runtime.Handler[MLT
 func SubscribeOrder(bus *runtime.Bus, name string, handler runtime.Handler[OrderEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return bind.SubscribeNamespace(bus, "order.*", name, handler, func(ctx context.Context, handler, e any) error {
 		return handler.(runtime.Handler[OrderEvent])(ctx, *e.(*runtime.Event[OrderEvent]))
+	}, opts)
+}
+
+// SubscribeParcel calls handler for every event of parcel.*, each with the
+// settings of its own type. See [runtime.SubscribeNamespace].
+func SubscribeParcel(bus *runtime.Bus, name string, handler runtime.Handler[ParcelEvent], opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
+	return bind.SubscribeNamespace(bus, "parcel.*", name, handler, func(ctx context.Context, handler, e any) error {
+		return handler.(runtime.Handler[ParcelEvent])(ctx, *e.(*runtime.Event[ParcelEvent]))
 	}, opts)
 }
 

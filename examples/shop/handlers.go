@@ -23,6 +23,7 @@ type shop struct {
 	audit    audit
 	books    *books
 	notes    creditNotes
+	outside  fulfilment
 
 	schedule *schedule // nil unless the settings follow a file
 }
@@ -53,8 +54,9 @@ func (s *shop) subscribe() error {
 	_, written := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedWriteCreditNote, s.notes.write, soon)
 	_, sent := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedSendCreditNote, s.notes.send, soon)
 	_, report := events.SubscribeReportRequested(s.bus, events.OnReportRequestedWriteReport, s.writeReport, soon)
+	_, fulfil := events.SubscribeOrderBackordered(s.bus, events.OnOrderBackorderedFulfil, s.outside.fulfil, soon)
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
-	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, posted, written, sent, report, audit)...)
+	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, posted, written, sent, report, fulfil, audit)...)
 }
 
 // chargeCard fails twice for some orders, and then works: that is what retries

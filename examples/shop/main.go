@@ -16,6 +16,7 @@
 //	audit.go      a handler of every event
 //	books.go      a handler of batches, and one of a schedule
 //	refunds.go    two handlers of a group, and a strict order
+//	fulfil.go     a handler that works in steps, waits for a parcel, and undoes what it has done if none comes
 //	middleware.go what happens around every handler and before every event is stored
 //	dead.go       look at what failed for good, repair the cause, try again
 //	tree.go       what came of one order

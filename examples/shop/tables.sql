@@ -15,3 +15,10 @@ CREATE TABLE IF NOT EXISTS ledger (
 );
 
 CREATE INDEX IF NOT EXISTS ledger_order ON ledger (order_id);
+
+-- What is reserved at suppliers, by order.
+CREATE TABLE IF NOT EXISTS reservations (
+  order_id TEXT    PRIMARY KEY,
+  article  TEXT    NOT NULL,
+  quantity INTEGER NOT NULL
+);

@@ -29,6 +29,7 @@ type Kit struct {
 	virtual   bool         // time is that of a bubble
 	calls     atomic.Int64 // how often handlers were called, and have returned
 	broken    *breakage
+	crashes   *crashes // nil but in EveryStep
 	attempts  attempts
 	log       *testLog // of the bus at hand
 	lives     int      // how many buses there were
@@ -43,8 +44,13 @@ type Kit struct {
 // be interrupted for that, or if what [Kit.Break] has asked for did not happen.
 func New(t testing.TB, catalogue *runtime.Catalogue, opts ...runtime.Option) *Kit {
 	t.Helper()
+	return newKit(t, catalogue, nil, opts)
+}
+
+func newKit(t testing.TB, catalogue *runtime.Catalogue, crashes *crashes, opts []runtime.Option) *Kit {
+	t.Helper()
 	dir := t.TempDir()
-	k := &Kit{t: t, path: filepath.Join(dir, "events.db"), catalogue: catalogue, opts: opts, virtual: inBubble(), broken: newBreakage()}
+	k := &Kit{t: t, path: filepath.Join(dir, "events.db"), catalogue: catalogue, opts: opts, virtual: inBubble(), broken: newBreakage(), crashes: crashes}
 	k.Disk = &Disk{kit: k, dir: dir}
 	k.Disk.insert(nil)
 	t.Cleanup(k.end)
@@ -57,10 +63,16 @@ func New(t testing.TB, catalogue *runtime.Catalogue, opts ...runtime.Option) *Ki
 // Run ends the process and says which one it is.
 func Run(t *testing.T, catalogue *runtime.Catalogue, f func(t *testing.T, k *Kit), opts ...runtime.Option) {
 	t.Helper()
+	run(t, catalogue, func() *crashes { return nil }, f, opts)
+}
+
+// run is Run with a kit that may be to crash.
+func run(t *testing.T, catalogue *runtime.Catalogue, crashes func() *crashes, f func(t *testing.T, k *Kit), opts []runtime.Option) {
+	t.Helper()
 	watched(func(inBubble func()) {
 		synctest.Test(t, func(t *testing.T) {
 			inBubble()
-			f(t, New(t, catalogue, opts...))
+			f(t, newKit(t, catalogue, crashes(), opts))
 		})
 	})
 }

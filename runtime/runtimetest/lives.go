@@ -24,6 +24,9 @@ func (k *Kit) open() {
 		runtime.WithLogger(k.log.logger()), runtime.WithRetention(runtime.Forever), runtime.WithoutSchedules(),
 		testhook.WithIntercept(k.intercept).(runtime.Option), runtime.WithObserver(k.attempts.observer()),
 	}
+	if k.crashes != nil {
+		opts = append(opts, testhook.WithStepPoint(k.crashes.point).(runtime.Option))
+	}
 	bus, err := runtime.Open(k.t.Context(), k.path, k.catalogue, append(opts, k.opts...)...)
 	k.must("open the bus", err)
 	k.Bus = bus
@@ -46,6 +49,7 @@ func (k *Kit) shutdown() error {
 func (k *Kit) end() {
 	k.t.Helper()
 	k.broken.end()
+	k.crashes.end()
 	k.Disk.Heal()
 	if k.Bus != nil {
 		if err := k.shutdown(); err != nil {
@@ -74,6 +78,7 @@ func (k *Kit) abandoned() (n int64) {
 // return; then they are interrupted, and their events are delivered again.
 func (k *Kit) Restart() {
 	k.t.Helper()
+	k.crashIfDue()
 	if err := k.shutdown(); !errors.Is(err, context.DeadlineExceeded) {
 		k.must("restart", err)
 	}
@@ -116,6 +121,9 @@ func (k *Kit) die(left func(*simfs.FS) simfs.Image, systemLives bool) {
 	claims, err := os.ReadFile(k.claims())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		k.must("crash", err)
+	}
+	if k.crashes.isDue() {
+		k.crashes.end()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -46,7 +46,7 @@ func (k *Kit) Deliver() {
 		// Successes would wait in memory for a few milliseconds. On a disk that fails they go on waiting.
 		testhook.Flush(k.Bus)
 		synctest.Wait()
-		if k.calls.Load() == before {
+		if !k.crashIfDue() && k.calls.Load() == before {
 			return
 		}
 	}
@@ -58,8 +58,14 @@ func (k *Kit) Advance(d time.Duration) {
 	k.t.Helper()
 	k.needsBubble("Advance")
 	k.Start()
-	time.Sleep(d)
-	k.Deliver()
+	for end := time.After(d); ; k.crashIfDue() {
+		select {
+		case <-end:
+			k.Deliver()
+			return
+		case <-k.crashes.wait():
+		}
+	}
 }
 
 const (
@@ -85,7 +91,12 @@ func (k *Kit) Drain() {
 	defer cancel()
 	for {
 		before := k.calls.Load()
-		err := k.Bus.WaitIdle(ctx)
+		waiting, stop := k.untilCrash(ctx)
+		err := k.Bus.WaitIdle(waiting)
+		stop()
+		if k.crashIfDue() {
+			continue
+		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			k.t.Fatalf("runtimetest: the bus is not idle after %v:\n%s", limit, k.left())
 		}

@@ -35,6 +35,8 @@ func Samples() []runtime.Payload {
 		SampleOrderPlaced(),
 		SampleOrderShipped(),
 		SampleParcelPickup(),
+		SampleOrderBackordered(),
+		SampleParcelScanned(),
 		SampleOrderCancelled(),
 		SamplePaymentCaptured(),
 		SamplePaymentDeclined(),
@@ -123,6 +125,33 @@ func SampleOrderShipped() events.OrderShipped {
 func SampleParcelPickup() events.ParcelPickup {
 	return wire.MustParse[events.ParcelPickup](`{
 		"order_id": "018f4f2e-0000-7000-8000-000000000001"
+	}`)
+}
+
+// SampleOrderBackordered returns a new copy of the first example of
+// order.backordered.
+func SampleOrderBackordered() events.OrderBackordered {
+	return wire.MustParse[events.OrderBackordered](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000002",
+		"customer": {
+			"name": "Ada Lovelace",
+			"email": "ada@example.org"
+		},
+		"article": "A-1815",
+		"quantity": 2,
+		"total": {
+			"amount": 2995,
+			"currency": "EUR"
+		}
+	}`)
+}
+
+// SampleParcelScanned returns a new copy of the first example of
+// parcel.scanned.
+func SampleParcelScanned() events.ParcelScanned {
+	return wire.MustParse[events.ParcelScanned](`{
+		"order_id": "018f4f2e-0000-7000-8000-000000000002",
+		"code": "S-42"
 	}`)
 }
 

@@ -33,8 +33,8 @@ With --json: event, and deliveries (as in "events show", without those that have
 no steps): subscription, state, due_at, suspended, undoing, run, and steps (run,
 member, name, kind, result, bytes, undoes, attempt, started_at, at).
 
-Exit status: 0 done, 1 there is no such subscription, 2 trouble, 3 there is no
-such event, or it has no steps.`,
+Exit status: 0 done, 2 trouble, 3 there is no such event or subscription, or the
+event has no steps.`,
 		Example: `  busgen events steps shop.db 018f4f2e-1c3a-7b21
   busgen events steps shop.db 018f4f2e-1c3a-7b21 --subscription fulfil --json`,
 	}, fileVerb{shows: true, times: true, takes: oneEvent, do: func(c *call) (string, error) { return showSteps(c, subscription) }})

@@ -30,6 +30,9 @@ type Steps struct {
 	Limit  int    // how many bytes a result may have
 	No     string // why there are no steps here; empty if there are
 	Undo   bool   // what the steps of a delivery have done is undone before it is a dead letter
+
+	// Point is called before each step is stored, and after it; nil outside of tests.
+	Point func(name string, stored bool)
 }
 
 // resultsOfRun is how many results of the largest size a run may have in all.
@@ -263,6 +266,9 @@ func (a *Attempt) StoreStep(step engine.Step, unless ...engine.Awaited) error {
 
 // Stepping returns what stores a step that the handler does. No deadline ends the attempt until [Attempt.StepStored] is called.
 func (a *Attempt) Stepping(step engine.Step) (*engine.Stepping, error) {
+	if point := a.handler.Steps.Point; point != nil {
+		point(step.Name, false)
+	}
 	step.Member = cmp.Or(step.Member, a.member())
 	step.Attempt, step.Started, step.At = a.Number, cmp.Or(step.Started, a.started), time.Now()
 	s := a.stepsOf()
@@ -294,6 +300,9 @@ func (a *Attempt) StepStored(of *engine.Stepping, err error) error {
 	switch {
 	case err == nil:
 		a.Turn(false) // if the attempt is over, what follows says so
+		if point := a.handler.Steps.Point; point != nil {
+			point(of.Step.Name, true)
+		}
 		return nil
 	case over:
 		err = ErrOver

@@ -17,6 +17,9 @@ var (
 	// WithIntercept returns a runtime.Option that has an Intercept called for
 	// every attempt of the bus.
 	WithIntercept func(Intercept) any
+	// WithStepPoint returns a runtime.Option that has a function called before each step of a handler is
+	// stored, and after it, on the goroutine of the handler.
+	WithStepPoint func(point func(subscription, step string, stored bool)) any
 	// WithWallClock returns a runtime.Option that gives the bus a wall clock that a
 	// test can set.
 	WithWallClock func(now func() time.Time) any
