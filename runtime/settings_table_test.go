@@ -29,6 +29,7 @@ func TestEverySettingIsWhereItHasToBe(t *testing.T) {
 	}
 	options, uses := sourceOf(t, "subscribe_options.go", "options.go"), sourceOf(t, "feed.go", "internal/dispatch/*.go")
 	tests, reference := sourceOf(t, "internal/conformance/*.go"), sourceOf(t, "../docs/catalogue.md")
+	keys := sourceOf(t, "../docs/catalogue-keys.md")
 	for _, row := range setting.Plain {
 		field := func(of, want reflect.Type) {
 			if f, ok := of.FieldByName(row.Go); !ok || f.Type != want {
@@ -53,8 +54,8 @@ func TestEverySettingIsWhereItHasToBe(t *testing.T) {
 		need(row.Off || row.Kind == setting.Flag || row.Least > 0, "its row needs Off or a Least above 0: 0 in Go is no value")
 		need(withoutOption[row.Key] != "" || strings.Contains(options, "func With"+row.Go+"("), "package runtime needs an option With"+row.Go)
 		need(strings.Contains(tests, row.Go), "no test of internal/conformance sets "+row.Go)
-		need(strings.Contains(reference, "\n| `"+row.Key+"` |"), "the table of settings in docs/catalogue.md needs a line")
-		need(strings.Count(reference, "`"+row.Key+"`") > 1, "docs/catalogue.md needs a paragraph")
+		need(strings.Contains(keys, "\n| `"+row.Key+"` |"), "docs/catalogue-keys.md is not generated anew")
+		need(strings.Contains(reference, row.Key), "docs/catalogue.md needs a sentence")
 	}
 }
 

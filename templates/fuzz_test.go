@@ -275,7 +275,7 @@ func prepare(f *testing.F) {
 // code may import, and of a few that stand for those of custom types.
 var compiledPackages = sync.OnceValues(func() (map[string]string, error) {
 	out, err := exec.Command("go", "list", "-deps", "-export", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}",
-		runtimePath, bindPath, deepPath, kitPath, "testing", "maps", "regexp", "slices", "net/netip", "math/big", "net/url").Output()
+		runtimePath, bindPath, deepPath, kitPath, stepPath, "testing", "maps", "regexp", "slices", "net/netip", "math/big", "net/url").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}

@@ -175,7 +175,7 @@ func TestAPayloadIsCorrectedOnThePageAndCheckedFirst(t *testing.T) {
 					t.Errorf("%s: status %d\n%s", wrong, status, text)
 				}
 			}
-			if status, text := edit(`{"order": 7, "cents": 100}`); status != http.StatusOK || !strings.Contains(text, "was made from the letter, for charge-card.") {
+			if status, text := edit(`{"order": 7, "cents": 100}`); status != http.StatusOK || !strings.Contains(text, "was made from the dead letter, for charge-card.") {
 				t.Errorf("status %d\n%s", status, text)
 			}
 			s.interrupted()

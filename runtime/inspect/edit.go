@@ -39,7 +39,9 @@ func (f *File) Edit(ctx context.Context, key event.Key, payload []byte) (uuid.UU
 	payload, veil, err := f.unhidden(ctx, letter, payload)
 	if err == nil {
 		if err = f.check(letter.Type, letter.Version, payload); err != nil {
-			err = errors.New(veil.Text(err.Error()))
+			if veil != nil {
+				err = errors.New(veil.Text(err.Error()))
+			}
 		}
 	}
 	var compact bytes.Buffer

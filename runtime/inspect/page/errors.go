@@ -44,6 +44,8 @@ func statusOf(err error) int {
 	switch {
 	case errors.As(err, &refused):
 		return refused.status
+	case errors.Is(err, inspect.ErrEditingDisabled):
+		return http.StatusForbidden
 	case errors.As(err, &missing), errors.As(err, &ambiguous):
 		return http.StatusNotFound
 	case errors.As(err, &wrongPage), errors.As(err, &payload):

@@ -274,7 +274,7 @@ func TestSensitiveValuesAreHiddenUnlessThePageIsToShowThem(t *testing.T) {
 				t.Errorf("%s hides\n%s", path, got)
 			}
 		}
-		if status, _, got := post(open(t, f), "/edit-letter", "event", id, "subscription", "mailer", "payload", `{"name":"[hidden]"}`); status != http.StatusBadRequest {
+		if status, _, got := post(open(t, f), "/edit-letter", "event", id, "subscription", "mailer", "payload", `{"name":"[hidden]"}`); status != http.StatusForbidden {
 			t.Errorf("a payload with a hidden value is taken: %d\n%s", status, got)
 		}
 	})

@@ -343,6 +343,7 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 	"Bus.WaitIdle":          func(ctx context.Context, b *blockedBus) error { return b.WaitIdle(ctx) },
 	"Bus.Compact":           func(ctx context.Context, b *blockedBus) error { _, err := b.Compact(ctx); return err },
 	"Bus.Cancel":            func(ctx context.Context, b *blockedBus) error { return b.Cancel(ctx, b.receipt.ID) },
+	"Bus.Undo":              func(ctx context.Context, b *blockedBus) error { return b.Undo(ctx, "s", b.receipt.ID) },
 	"Bus.Lag":               func(ctx context.Context, b *blockedBus) error { _, err := b.Lag(ctx); return err },
 	"Bus.Pauses":            func(ctx context.Context, b *blockedBus) error { _, err := b.Pauses(ctx); return err },
 	"Bus.PauseSubscription": func(ctx context.Context, b *blockedBus) error { return b.PauseSubscription(ctx, "s") },
@@ -493,6 +494,9 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 	"File.Publish": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.Publish(ctx, []inspect.NewEvent{{Type: "blockable", Payload: []byte(`{}`)}})
 		return err
+	},
+	"File.CheckEvents": func(ctx context.Context, b *blockedBus) error {
+		return b.file.CheckEvents(ctx, []inspect.NewEvent{{Type: "blockable", Payload: []byte(`{}`)}})
 	},
 	"File.Schema": func(ctx context.Context, b *blockedBus) error { _, err := b.file.Schema(ctx, "blockable"); return err },
 	"File.Export": func(ctx context.Context, b *blockedBus) error {

@@ -534,11 +534,9 @@ func TestWhatIsParkedIsCancelledAtOnce(t *testing.T) {
 	p.park("a", 1, 2)
 	p.store(nil)
 	p.cancel(1)
-	if d := p.polls("it is cancelled", 1)[0]; d.Lane != "" {
+	if d := p.polls("it is cancelled, and held up the next one", 1, 2)[0]; d.Lane != "" {
 		t.Errorf("it is in lane %q", d.Lane)
 	}
-	p.Free("a", 1)
-	p.polls("the lane was freed", 2)
 	p.behind("both are in hand", -1, "a")
 }
 
