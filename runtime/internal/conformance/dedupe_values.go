@@ -98,6 +98,9 @@ func (env *Env) TestAKeyIsFreeAfterTheCancelOfItsEvent(t *testing.T) {
 		}
 		Must(t, first.Cancel(t.Context()))
 		second := f.mustPayOnce(t.Context(), "k", "2", false)
+		if t.Failed() {
+			return // there may be no second
+		}
 		f.mustPayOnce(t.Context(), "k", "2", true)
 		if _, err := f.payOnce(t.Context(), "k", "1"); !isConflict(err, "k", second) {
 			t.Errorf("the payload that was cancelled, after another one has the key: %v", err)
