@@ -143,6 +143,7 @@ func ExampleBus_Lag() {
 	// charge-card 0 false
 	// send-receipt 0 false
 	// print-gift-card 0 false
+	// fulfil 0 false
 	// keep-books 0 false
 	// write-report 0 false
 	// credit-notes 0 false

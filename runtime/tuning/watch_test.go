@@ -52,7 +52,7 @@ func TestAChangeOfTheFileIsAppliedWithinASecond(t *testing.T) {
 		f.edit("jitter: 0.2 ", "jitter: 0 ", defaultDelay, "base_delay: 10s")
 		w := f.watch()
 		times := f.failing()
-		f.wantLog("INFO order.placed charge-card send-receipt print-gift-card order.shipped parcel.pickup_requested order.cancelled " +
+		f.wantLog("INFO order.placed charge-card send-receipt print-gift-card order.shipped parcel.pickup_requested order.backordered fulfil parcel.scanned order.cancelled " +
 			"payment.captured keep-books payment.declined payment.refunded write-credit-note send-credit-note user.registered user.email_changed user.deletion_requested " +
 			"ml.run.started ml.run.finished ml.run.failed ml.trial.started ml.trial.finished " +
 			"ui.command.cart_changed ui.command.checkout_submitted report.requested write-report report.written system.backup_finished system.disk_filled")
