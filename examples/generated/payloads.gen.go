@@ -94,7 +94,7 @@ func (ParcelPickup) Validate() error { return nil }
 //
 // A customer ordered an article that a supplier sends to the shop first.
 type OrderBackordered struct {
-	// The order that is cancelled.
+	// The order that waits.
 	OrderID uuid.UUID `json:"order_id"`
 	// Who ordered.
 	Customer Customer `json:"customer"`
