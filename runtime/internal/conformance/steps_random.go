@@ -29,9 +29,8 @@ var (
 	stepsRounds = short.Flag("steps.rounds", 40, 12, "how many seeds of random programs of steps are tried")
 )
 
-// promptly is how soon an order goes on whose time has come, or whose event. After a kill, suspects come first, each alone and with
-// its retries of a second.
-const promptly = 20 * time.Second
+// promptly is how soon an order goes on whose time has come, or whose event.
+const promptly = 5 * time.Second
 
 // stepsLife is a bus whose handler has a random program, and what the model knows of its orders.
 type stepsLife struct {
