@@ -61,19 +61,13 @@ func simulate(t *testing.T, f func(s *simulated)) {
 	})
 }
 
-// open opens a bus on a real file, and puts an engine on the simulated disk
-// under it.
 func (s *simulated) open() {
 	s.Helper()
 	s.logs = &lockedBuffer{}
-	bus, err := Open(s.Context(), filepath.Join(s.TempDir(), "other.db"), parcels, WithLogger(slog.New(slog.NewTextHandler(s.logs, nil))))
+	var err error
+	s.Bus, err = OpenOn(s.Context(), s.disk.Name(), s.path, filepath.Join(s.TempDir(), "other.db"), parcels,
+		WithLogger(slog.New(slog.NewTextHandler(s.logs, nil))))
 	s.must(err)
-	log, err := sqlite.Open(s.path, sqlite.Options{VFS: s.disk.Name(), Logger: busOf(bus).config.logger})
-	s.must(err)
-	s.must(declareAll(s.Context(), log, parcels))
-	s.must(closeWithin(s.Context(), busOf(bus).log))
-	busOf(bus).log, busOf(bus).admission.log = log, log
-	s.Bus = bus
 }
 
 func (s *simulated) must(err error) {
