@@ -51,7 +51,7 @@ func TestTheArchivesHaveWhatTheyShould(t *testing.T) {
 			if err != nil || len(pages) < 60 {
 				t.Errorf("%d pages for man, %v", len(pages), err)
 			}
-			for _, name := range []string{"LICENSE", "CHANGELOG.md", "completions/busgen.bash", "completions/_busgen", "completions/busgen.fish", "completions/busgen.ps1"} {
+			for _, name := range []string{"LICENSE", "CHANGELOG.md", "release/licences.txt", "busgen.cdx.json", "completions/busgen.bash", "completions/_busgen", "completions/busgen.fish", "completions/busgen.ps1"} {
 				if len(files[name]) == 0 {
 					t.Errorf("there is no %s", name)
 				}

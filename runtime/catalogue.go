@@ -224,8 +224,8 @@ func checked(t AnyEventType, version int, payload []byte) (value any, err error)
 //
 // These names stay in this package, because code of every contract refers to them here.
 const (
-	OldestContract = 10
-	NewestContract = 10
+	OldestContract = 1
+	NewestContract = 1
 )
 
 // FitsGenerated is the type of the compile-time checks in generated code. It

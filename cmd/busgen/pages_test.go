@@ -75,7 +75,7 @@ func TestTheVersionThatThePageShowsHasTheLinesOfThisOne(t *testing.T) {
 				t.Errorf("%s prints %q, and the page has\n%s", command, line, shown)
 			}
 		}
-		for _, last := range []string{"generation contract 10, and code from contract 10 on\n", "file format 9\n"} {
+		for _, last := range []string{"generation contract 1, and code from contract 1 on\n", "file format 1\n"} {
 			if got.Status != 0 || !strings.Contains(got.Stdout, last) || !strings.Contains(shown, last) {
 				t.Errorf("%+v, and the page has\n%s", got, shown)
 			}

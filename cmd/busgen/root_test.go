@@ -81,13 +81,13 @@ func TestAFlagThatDoesNotFitIsExplainedInWords(t *testing.T) {
 func TestVersionNamesWhatMattersInABugReport(t *testing.T) {
 	got := busgen(t, "version")
 	if got.Status != 0 || !strings.HasPrefix(got.Stdout, "busgen ") ||
-		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 10, and code from contract 10 on\nfile format 9\n") {
+		!strings.Contains(got.Stdout, "\ngo1.") || !strings.HasSuffix(got.Stdout, "\ngeneration contract 1, and code from contract 1 on\nfile format 1\n") {
 		t.Errorf("%+v", got)
 	}
 	var fields map[string]any
 	asJSON := busgen(t, "version --json")
-	if err := json.Unmarshal([]byte(asJSON.Stdout), &fields); err != nil || fields["contract"] != 10.0 || fields["oldest_contract"] != 10.0 ||
-		fields["file_format"] != 9.0 || fields["version"] == "" || !strings.HasPrefix(fmt.Sprint(fields["go"]), "go1.") {
+	if err := json.Unmarshal([]byte(asJSON.Stdout), &fields); err != nil || fields["contract"] != 1.0 || fields["oldest_contract"] != 1.0 ||
+		fields["file_format"] != 1.0 || fields["version"] == "" || !strings.HasPrefix(fmt.Sprint(fields["go"]), "go1.") {
 		t.Errorf("%+v: %v", asJSON, err)
 	}
 }

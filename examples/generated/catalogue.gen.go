@@ -15,7 +15,7 @@ import (
 
 // contract is the version of the agreement between this code and the runtime
 // package.
-const contract = 10
+const contract = 1
 
 // If a line below does not compile, the versions of this code and of the
 // runtime package do not fit.

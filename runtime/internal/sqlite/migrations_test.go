@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/internal/apptables"
-	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
@@ -25,11 +22,11 @@ func newFile(t *testing.T) string {
 	return path
 }
 
-// oldestFile is one that says that it has the oldest version: the migrations of the tests are made up.
+// oldestFile is one that says that it has version 1: the migrations of the tests are made up.
 func oldestFile(t *testing.T) string {
 	t.Helper()
 	path := newFile(t)
-	changed(t, path, fmt.Sprint("PRAGMA user_version=", oldestVersion))
+	changed(t, path, "PRAGMA user_version=1")
 	return path
 }
 
@@ -40,34 +37,6 @@ func changed(t *testing.T, path, statements string) {
 	must(t, err)
 	must(t, c.ExecScript(statements))
 	must(t, c.Close())
-}
-
-func TestAFileOfASchemaThatWasNeverReleasedIsRefusedAndLeftAsItIs(t *testing.T) {
-	for version := 1; version < oldestVersion; version++ {
-		path := newFile(t)
-		changed(t, path, fmt.Sprint("PRAGMA user_version=", version))
-		for name, open := range map[string]func() error{
-			"a bus": func() error {
-				log, err := Open(path, Options{})
-				if err == nil {
-					log.Close()
-				}
-				return err
-			},
-			"who looks": func() error {
-				_, err := Engine{}.Inspect(t.Context(), path, "ada")
-				return err
-			},
-		} {
-			var storage *event.StorageError
-			if err := open(); !errors.As(err, &storage) || storage.Fault != event.TooOld || !strings.Contains(storage.Hint, fmt.Sprintf("schema version %d, of a busgen that was never released", version)) {
-				t.Errorf("version %d: %s gets %v", version, name, err)
-			}
-		}
-		if now := schemaVersionOf(t, path); now != int64(version) {
-			t.Errorf("the file of version %d has version %d now", version, now)
-		}
-	}
 }
 
 func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
@@ -89,7 +58,7 @@ func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 	if err := upgrade(c, synthetic); err == nil || !strings.Contains(err.Error(), "busgen_routes") {
 		t.Errorf("%v", err)
 	}
-	if version := schemaVersionOf(t, path); version != oldestVersion {
+	if version := schemaVersionOf(t, path); version != 1 {
 		t.Errorf("the file has version %d now", version)
 	}
 }

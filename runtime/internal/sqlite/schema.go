@@ -24,82 +24,14 @@ const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
 	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 9
+	schemaVersion = 1
 	// FileFormat is that for others.
 	FileFormat = schemaVersion
 )
 
-// oldestVersion is that of the oldest files that are read: those before were never released.
-const oldestVersion = 6
-
-// migrations are the statements that lead from each version to the next: the first from oldestVersion,
-// and the last to schemaVersion, with the schema of schema.sql. Once released they are never edited.
-var migrations = []string{
-	// Version 7: of what is discarded, how often it was executed besides, and whether it is a suspect.
-	"ALTER TABLE busgen_discarded ADD COLUMN uncounted INTEGER; ALTER TABLE busgen_discarded ADD COLUMN suspect INTEGER",
-	// Version 8: deliveries that wait for one another; breakers and pauses by key.
-	`ALTER TABLE busgen_deliveries ADD COLUMN lane TEXT; ALTER TABLE busgen_deliveries ADD COLUMN key TEXT;
-	CREATE INDEX busgen_deliveries_lane ON busgen_deliveries (subscription, lane, seq) WHERE lane IS NOT NULL;
-	CREATE INDEX busgen_deliveries_key ON busgen_deliveries (subscription, key, seq) WHERE key IS NOT NULL;
-	ALTER TABLE busgen_pauses RENAME TO busgen_pauses_7;
-	CREATE TABLE busgen_pauses (
-		kind TEXT NOT NULL CHECK (kind IN ('subscription', 'type')), target TEXT NOT NULL, key TEXT NOT NULL DEFAULT '', since INTEGER NOT NULL,
-		actor TEXT, reason TEXT, PRIMARY KEY (kind, target, key)
-	) WITHOUT ROWID;
-	INSERT INTO busgen_pauses SELECT kind, target, '', since, actor, reason FROM busgen_pauses_7;
-	DROP TABLE busgen_pauses_7;
-	DROP TABLE busgen_breakers;
-	CREATE TABLE busgen_breakers (
-		subscription TEXT NOT NULL, key TEXT NOT NULL, member_of TEXT, state TEXT NOT NULL CHECK (state IN ('open', 'half-open')), since INTEGER NOT NULL,
-		until INTEGER, failures INTEGER NOT NULL, deliveries INTEGER NOT NULL, last_error TEXT NOT NULL, more INTEGER NOT NULL, PRIMARY KEY (subscription, key)
-	) WITHOUT ROWID;
-	DROP TABLE busgen_breaker_requests;
-	CREATE TABLE busgen_breaker_requests (
-		subscription TEXT NOT NULL, key TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (subscription, key)
-	) WITHOUT ROWID`,
-	// Version 9: the limits in which running handlers have places; keys of events, and deliveries that wait
-	// for them; deliveries that go ahead of a backlog; durable steps.
-	`ALTER TABLE busgen_running ADD COLUMN limits TEXT;
-	CREATE TABLE busgen_awaited (id INTEGER PRIMARY KEY, type TEXT UNIQUE, field TEXT NOT NULL, keyed INTEGER NOT NULL);
-	CREATE TABLE busgen_event_keys (
-		type INTEGER NOT NULL REFERENCES busgen_awaited (id), key TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (type, key, seq)
-	) WITHOUT ROWID;
-	CREATE INDEX busgen_event_keys_seq ON busgen_event_keys (seq);
-	CREATE TABLE busgen_waits (
-		type INTEGER NOT NULL REFERENCES busgen_awaited (id), key TEXT NOT NULL, subscription INTEGER NOT NULL, seq INTEGER NOT NULL,
-		member TEXT NOT NULL DEFAULT '', name TEXT NOT NULL, after INTEGER NOT NULL, PRIMARY KEY (type, key, subscription, seq, member, name)
-	) WITHOUT ROWID;
-	CREATE INDEX busgen_waits_seq ON busgen_waits (seq, subscription);
-	CREATE TABLE busgen_express (subscription INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (subscription, seq)) WITHOUT ROWID;
-	ALTER TABLE busgen_subscriptions ADD COLUMN strict INTEGER NOT NULL DEFAULT 0;
-	` + stepsTables + `;
-	DROP VIEW events; ` + viewOf("events"),
-}
-
-// viewOf returns the statement of the schema that makes a view.
-func viewOf(name string) string {
-	return regexp.MustCompile(`(?ms)^CREATE VIEW ` + name + ` AS\n.*?;`).FindString(schema)
-}
-
-// stepsTables is what the steps of handlers need.
-const stepsTables = `
-	ALTER TABLE busgen_deliveries ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
-	ALTER TABLE busgen_deliveries ADD COLUMN suspended INTEGER NOT NULL DEFAULT 0;
-	ALTER TABLE busgen_deliveries ADD COLUMN undoing INTEGER NOT NULL DEFAULT 0;
-	ALTER TABLE busgen_discarded ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
-	ALTER TABLE busgen_discarded ADD COLUMN undoing INTEGER NOT NULL DEFAULT 0;
-	CREATE TABLE busgen_steps (
-		seq INTEGER NOT NULL, subscription INTEGER NOT NULL, run INTEGER NOT NULL, member TEXT NOT NULL, name TEXT NOT NULL,
-		kind TEXT NOT NULL CHECK (kind IN ('do', 'tx', 'sleep', 'await', 'event', 'none', 'lost', 'undo')), result TEXT, shape TEXT,
-		undoes INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL, started_at INTEGER NOT NULL, at INTEGER NOT NULL, event INTEGER, PRIMARY KEY (seq, subscription, run, member, name)
-	) WITHOUT ROWID;
-	CREATE INDEX busgen_steps_event ON busgen_steps (event) WHERE event IS NOT NULL;
-	CREATE TRIGGER busgen_waits_ended AFTER UPDATE OF suspended ON busgen_deliveries WHEN OLD.suspended BEGIN
-		DELETE FROM busgen_waits WHERE seq = OLD.seq AND subscription = OLD.subscription;
-	END;
-	CREATE TRIGGER busgen_waits_gone AFTER DELETE ON busgen_deliveries WHEN OLD.suspended BEGIN
-		DELETE FROM busgen_waits WHERE seq = OLD.seq AND subscription = OLD.subscription;
-	END`
+// migrations are the statements that lead from each version to the next: the first from version 1, and the last to
+// schemaVersion, with the schema of schema.sql. Once released they are never edited.
+var migrations []string
 
 // migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
@@ -157,15 +89,15 @@ func create(c *database.Conn) (made bool, err error) {
 // transaction with the version that it leads to.
 func upgrade(c *database.Conn, migrations []string) error {
 	version, err := c.Int64("PRAGMA user_version")
-	if err != nil || int(version) >= oldestVersion+len(migrations) {
+	if err != nil || int(version) > len(migrations) {
 		return err
 	}
 	// No transaction can change these. A table that others refer to can only be replaced while nobody checks
 	// references. And SQLite must not look at the views and triggers of the program when it changes a table: a view on
 	// events would stop it, and so would one that is broken.
 	err = c.ExecScript("PRAGMA foreign_keys=OFF; PRAGMA legacy_alter_table=ON")
-	for err == nil && int(version) < oldestVersion+len(migrations) {
-		if err = step(c, migrations[version-oldestVersion], version); err == nil {
+	for err == nil && int(version) <= len(migrations) {
+		if err = step(c, migrations[version-1], version); err == nil {
 			version, err = c.Int64("PRAGMA user_version") // another process may be at it, too
 		}
 	}
@@ -211,11 +143,6 @@ func inspect(c *database.Conn) (empty bool, err error) {
 		}
 	case version < 1:
 		return false, noVersion(c, version)
-	case version < oldestVersion:
-		return false, &event.StorageError{
-			Fault: event.TooOld, Op: "open", Path: c.Path,
-			Hint: fmt.Sprintf("it has schema version %d, of a busgen that was never released, and was left as it is; this program reads versions from %d on", version, oldestVersion),
-		}
 	case version > schemaVersion:
 		return false, &event.StorageError{
 			Fault: event.TooNew, Op: "open", Path: c.Path,

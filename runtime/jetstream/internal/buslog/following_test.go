@@ -24,7 +24,7 @@ func TestMessagesOfAReaderThatHasEndedDoNotCount(t *testing.T) {
 func TestAProcessThatOnlyPublishesDoesNotWaitForTheRestOfABatch(t *testing.T) {
 	l := newTestLog(t)
 	l.arrived(0, []stream.Stored{{
-		Subject: "bus.n", Seq: 7, Data: []byte(`{"format":2,"subscriptions":[{"id":"a","name":"first","pattern":"*"}]}`),
+		Subject: "bus.n", Seq: 7, Data: []byte(`{"format":1,"subscriptions":[{"id":"a","name":"first","pattern":"*"}]}`),
 		Header: nats.Header{"Nats-Batch-Id": {"x"}, "Nats-Batch-Sequence": {"1"}},
 	}})
 	if l.registry.known("first") == nil {
@@ -32,7 +32,7 @@ func TestAProcessThatOnlyPublishesDoesNotWaitForTheRestOfABatch(t *testing.T) {
 	}
 	l.followsAll.Store(true)
 	l.arrived(0, []stream.Stored{{
-		Subject: "bus.n", Seq: 8, Data: []byte(`{"format":2}`), Header: nats.Header{"Nats-Batch-Id": {"y"}, "Nats-Batch-Sequence": {"1"}},
+		Subject: "bus.n", Seq: 8, Data: []byte(`{"format":1}`), Header: nats.Header{"Nats-Batch-Id": {"y"}, "Nats-Batch-Sequence": {"1"}},
 	}})
 	if l.registry.known("first") == nil {
 		t.Error("half of a batch is known to a process that is sent all of it")

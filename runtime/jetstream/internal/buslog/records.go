@@ -13,12 +13,8 @@ import (
 )
 
 // format is the version of the records of a new log. A log with a newer one is refused. An older log
-// keeps its own, so that older programs can go on with it beside newer ones. oldestFormat is that of the
-// oldest logs that are read: those before were never released.
-const (
-	oldestFormat = 2
-	format       = 2
-)
+// keeps its own, so that older programs can go on with it beside newer ones.
+const format = 1
 
 // ownSeq stands for the sequence number of the record in which it is: who writes a record
 // does not know it yet.

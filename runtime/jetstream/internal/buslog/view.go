@@ -172,7 +172,7 @@ func (s *sub) matches(r *engine.Record) bool {
 	return false
 }
 
-// checkFormat refuses a stream that others have written, or a version of this program that is newer or was never released.
+// checkFormat refuses a stream that others have written, or a newer version of this program.
 // The first record is the registry, and there is always one.
 func (c *conn) checkFormat(ctx context.Context) error {
 	m, err := c.stream.LastOf(ctx, c.subject(registryToken))
@@ -194,9 +194,6 @@ func (c *conn) checkFormat(ctx context.Context) error {
 			return err
 		}
 		before = m.Seq + 1
-	}
-	if r.Format < oldestFormat {
-		return &event.StorageError{Fault: event.TooOld, Op: "open", Path: c.target, Hint: "a busgen that was never released has made it"}
 	}
 	if r.Format > format {
 		return &event.StorageError{Fault: event.TooNew, Op: "open", Path: c.target, Hint: "use the version of busgen that has written it"}
