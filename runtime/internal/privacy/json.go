@@ -12,10 +12,10 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns the entries of an object; text is valid JSON. What is no object has none.
+// members returns the entries of an object; text is valid JSON or empty. What is no object has none.
 func members(text []byte) (all []member) {
 	s := plainjson.Scanner{Rest: text}
-	if s.Next() != "an object" {
+	if len(text) == 0 || s.Next() != "an object" {
 		return nil
 	}
 	s.Entries(func(key json.RawMessage) {

@@ -126,7 +126,7 @@ func neutral(t *ref, value json.RawMessage) json.RawMessage {
 	case s.variants == nil:
 		return object(required(s, value))
 	}
-	one := s.variants[0]
+	one := s.smallest()
 	for _, m := range members(value) {
 		for _, other := range s.variants {
 			if m.key == s.discriminator && what(m.value) == "a string" && unquote(m.value) == other.name {

@@ -16,7 +16,9 @@ package privacy
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +43,7 @@ type structure struct {
 	discriminator string
 	variants      []variant
 	custom        *ref // the type of its JSON
+	height        int  // greater than that of what its smallest values need
 	inline        bool // it has no name, so that only one field has it
 }
 
@@ -114,7 +117,7 @@ func (s *Shape) read(text string) error {
 	}
 	r := &reader{shape: s, types: map[string]*structure{}}
 	for name := range w.Types {
-		r.types[name] = &structure{}
+		r.types[name] = r.new()
 	}
 	for name, one := range w.Types {
 		if err := r.define(r.types[name], one); err != nil {
@@ -132,7 +135,61 @@ func (s *Shape) read(text string) error {
 		}
 		s.history[version].inherit(s.payload)
 	}
+	return r.measure()
+}
+
+// measure sets the heights. A structure without one has no values: each would need another one, without end.
+func (r *reader) measure() error {
+	for left := r.all; len(left) > 0; {
+		var without []*structure
+		for _, s := range left {
+			if s.height = s.measured(); s.height == 0 {
+				without = append(without, s)
+			}
+		}
+		if len(without) == len(left) {
+			return errors.New("a value of a type would have no end")
+		}
+		left = without
+	}
 	return nil
+}
+
+// measured returns the height of a structure; 0 if those that it needs are not known yet.
+func (s *structure) measured() int {
+	highest := 1
+	switch {
+	case s.custom != nil:
+		highest = s.custom.height()
+	case s.variants != nil:
+		highest = s.smallest().of.height
+	}
+	for _, f := range s.fields {
+		if h := f.of.height(); !f.of.optional && (h == 0 || h > highest) {
+			highest = h
+		}
+		if highest == 0 {
+			break
+		}
+	}
+	if highest == 0 {
+		return 0
+	}
+	return highest + 1
+}
+
+// smallest returns the variant of a union with the smallest values.
+func (s *structure) smallest() variant {
+	return slices.MinFunc(s.variants, func(a, b variant) int {
+		return cmp.Compare(uint(a.of.height-1), uint(b.of.height-1)) // those without a height are the last
+	})
+}
+
+func (t *ref) height() int {
+	if t.nullable || t.named == nil {
+		return 1
+	}
+	return t.named.height
 }
 
 // inherit gives the fields of an old version the flags of the fields that they are now.
@@ -160,6 +217,13 @@ func (t *ref) innermost() *structure {
 type reader struct {
 	shape *Shape
 	types map[string]*structure
+	all   []*structure
+}
+
+func (r *reader) new() *structure {
+	s := &structure{}
+	r.all = append(r.all, s)
+	return s
 }
 
 func (r *reader) define(t *structure, text json.RawMessage) error {
@@ -191,7 +255,7 @@ func (r *reader) define(t *structure, text json.RawMessage) error {
 			}
 			v := variant{name: m.key, of: r.types[one.Type]}
 			if one.Type == "" {
-				v.of = &structure{}
+				v.of = r.new()
 				if err := r.fields(v.of, one.Fields); err != nil {
 					return err
 				}
@@ -208,7 +272,7 @@ func (r *reader) define(t *structure, text json.RawMessage) error {
 }
 
 func (r *reader) structOf(fields json.RawMessage) (*structure, error) {
-	s := &structure{}
+	s := r.new()
 	return s, r.fields(s, fields)
 }
 
@@ -226,7 +290,8 @@ func (r *reader) fields(s *structure, text json.RawMessage) error {
 		}
 		var inline *structure
 		if w.Fields != nil {
-			inline = &structure{inline: true}
+			inline = r.new()
+			inline.inline = true
 			if err := r.fields(inline, w.Fields); err != nil {
 				return err
 			}
@@ -249,8 +314,14 @@ func (r *reader) fields(s *structure, text json.RawMessage) error {
 	return nil
 }
 
+// mostNested is how deep lists and maps may nest in the type of a field: more than a catalogue allows.
+const mostNested = 100
+
 // ref reads the text of a type.
 func (r *reader) ref(text string, inline *structure) (*ref, error) {
+	if strings.Count(text, "[") > mostNested {
+		return nil, errors.New("lists and maps are nested too deeply")
+	}
 	bare, optional := strings.CutSuffix(text, "?")
 	bare, nullable := strings.CutSuffix(bare, "|null")
 	t := &ref{optional: optional, nullable: nullable}
