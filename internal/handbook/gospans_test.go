@@ -94,3 +94,34 @@ func TestAFolderTestOrFlagThatDoesNotExistIsFound(t *testing.T) {
 		}
 	}
 }
+
+// What SECURITY.md says holds an attack is a test, or a fuzz target.
+func TestSecurityNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile("../../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	err = filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, found := range function.FindAllSubmatch(source, -1) {
+			there[string(found[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllSubmatch(page, -1)
+	if len(named) < 20 {
+		t.Errorf("it names %d tests", len(named))
+	}
+	for _, one := range named {
+		if !there[string(one[1])] {
+			t.Errorf("there is no %s", one[1])
+		}
+	}
+}
