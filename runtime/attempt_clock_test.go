@@ -40,7 +40,7 @@ func TestAnAttemptHasItsWholeTimeoutWhateverComesBeforeIt(t *testing.T) {
 					deadline, _ := ctx.Deadline()
 					left <- time.Until(deadline)
 					if len(left) == 1 && test.paused {
-						return bus.PauseSubscription(context.Background(), "reader")
+						return bus.PauseSubscription(context.Background(), "reader", "")
 					}
 					return nil
 				}, runtime.WithTimeout(timeout))

@@ -32,7 +32,9 @@
 // [SubscribePattern]). The bus hands every matching event to its [Handler] until
 // the handler returns nil, at least once: after a crash, work whose success was
 // not yet recorded is executed again with [Event].Attempt greater than 1. Without
-// [WithConcurrency] one handler runs at a time, in the order of the log.
+// [WithConcurrency] one handler runs at a time, in the order of the log. With it, a partition key that the catalogue names
+// (partition_by) gives each customer, say, one handler at a time, in order; a limit by a field says how many at a time,
+// without an order.
 //
 // # Failing
 //
@@ -77,17 +79,17 @@
 // however often it is retried. With [Immediately] an event is stored at once, and the
 // handler can wait for it ([Receipt.Wait]): while it waits, its worker handles that event.
 //
+// Such an event knows its parent and the subscription that published it, and inherits the
+// correlation id and the trace context ([Event]). [Tree] returns all that came of an event,
+// [Receipt.WaitTree] waits for it, and [WithHopLimit] ends handlers that publish in a
+// circle.
+//
 // # Asking
 //
 // An event can be a question. [Request] publishes it and returns the first answer of the
 // handlers that answer ([SubscribeAnswer]); the others are stopped. [Collect] returns all
 // answers. Questions are stored and retried like other events. Answers are not stored, and
 // stay in the process. A handler can ask, too.
-//
-// Such an event knows its parent and the subscription that published it, and inherits the
-// correlation id and the trace context ([Event]). [Tree] returns all that came of an event,
-// [Receipt.WaitTree] waits for it, and [WithHopLimit] ends handlers that publish in a
-// circle.
 //
 // # Schedules
 //

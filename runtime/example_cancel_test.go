@@ -71,7 +71,7 @@ func ExampleBus_Cancel() {
 		fmt.Println("this is never called")
 		return nil
 	})
-	bus.PauseSubscription(ctx, "remind")
+	bus.PauseSubscription(ctx, "remind", "")
 	bus.Start(ctx)
 	receipt, err := events.PublishUserRegistered(ctx, bus, events.UserRegistered{UserID: customer, Email: "ada@example.org"})
 	if err != nil {

@@ -68,7 +68,7 @@ func TestARequestDoesNotWaitForWhatLosersHavePublishedAndAShutdownDoes(t *testin
 			_, err = runtime.Subscribe(bus, conformance.PlacedType, "child", func(context.Context, runtime.Event[conformance.OrderPlaced]) error { return nil })
 			conformance.Must(t, err)
 			conformance.Must(t, bus.Start(t.Context()))
-			conformance.Must(t, bus.PauseSubscription(t.Context(), "child"))
+			conformance.Must(t, bus.PauseSubscription(t.Context(), "child", ""))
 			began := time.Now()
 			_, err = runtime.Request[int](t.Context(), bus, conformance.UserType, conformance.UserCreated{Name: "Ada"})
 			conformance.Must(t, err)

@@ -18,19 +18,14 @@ import (
 // PauseSubscription stops delivering to a subscription, or to a group by its
 // name, in whichever process dispatches, until [Bus.ResumeSubscription]. The file keeps
 // the pause. Running handlers are not interrupted, and nothing counts as an attempt: the
-// events wait. A second pause changes nothing. The error matches
+// events wait. Operators see the reason, which may be empty, and this process as the actor: with
+// [github.com/busgen/busgen/runtime/inspect.WithActor] a person is. A second pause changes nothing. The error matches
 // [event.ErrUnknownSubscription] if the file has no subscription of that name.
-func (b *Bus) PauseSubscription(ctx context.Context, name string) error {
-	return busOf(b).pauseSubscriptionBecause(ctx, name, "")
+func (b *Bus) PauseSubscription(ctx context.Context, name, reason string) error {
+	return busOf(b).pauseSubscription(ctx, name, reason)
 }
 
-// PauseSubscriptionBecause is [Bus.PauseSubscription] with a reason, in a few words, that
-// operators see.
-func (b *Bus) PauseSubscriptionBecause(ctx context.Context, name, reason string) error {
-	return busOf(b).pauseSubscriptionBecause(ctx, name, reason)
-}
-
-func (b *innerBus) pauseSubscriptionBecause(ctx context.Context, name, reason string) error {
+func (b *innerBus) pauseSubscription(ctx context.Context, name, reason string) error {
 	defer b.keep()
 	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseSubscription, Target: name, Actor: thisProcess(), Reason: reason}))
 }
@@ -38,7 +33,7 @@ func (b *innerBus) pauseSubscriptionBecause(ctx context.Context, name, reason st
 // thisProcess returns the actor of pauses that the program makes.
 func thisProcess() string { return fmt.Sprintf("process %d", os.Getpid()) }
 
-// PauseKey is [Bus.PauseSubscriptionBecause] for the deliveries that have a key: by their partition key, or by the field of
+// PauseKey is [Bus.PauseSubscription] for the deliveries that have a key: by their partition key, or by the field of
 // one of their limits or of their circuit breaker. They are parked, and others overtake them. A subscription of the program
 // without any key is refused.
 func (b *Bus) PauseKey(ctx context.Context, name, key, reason string) error {
@@ -101,17 +96,17 @@ func (b *innerBus) unpause(ctx context.Context, p engine.Pause) error {
 // order.*, to any subscription, until [Bus.ResumeTypes] with the same pattern.
 // The other events of a subscription go on. A type is paused, too, if the pattern
 // matches a name that it had before, or has in another program. A pattern that is not
-// valid is an error.
-func (b *Bus) PauseTypes(ctx context.Context, pattern string) error {
-	return busOf(b).pauseTypes(ctx, pattern)
+// valid is an error. The reason is for operators, and may be empty.
+func (b *Bus) PauseTypes(ctx context.Context, pattern, reason string) error {
+	return busOf(b).pauseTypes(ctx, pattern, reason)
 }
 
-func (b *innerBus) pauseTypes(ctx context.Context, pattern string) error {
+func (b *innerBus) pauseTypes(ctx context.Context, pattern, reason string) error {
 	defer b.keep()
 	if _, err := glob.Parse(pattern); err != nil {
 		return fmt.Errorf("pause event types: %w", err)
 	}
-	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern, Actor: thisProcess()}))
+	return public(b.log.Pause(ctx, engine.Pause{Kind: engine.PauseType, Target: pattern, Actor: thisProcess(), Reason: reason}))
 }
 
 // ResumeTypes undoes [Bus.PauseTypes]. It returns nil for a pattern that is not

@@ -153,7 +153,7 @@ func WithBreaker(overrides ...breaker.Option) SubscribeOption {
 // otherwise, and for a subscription by pattern the smallest of its types, so that no type
 // loses an order that its catalogue gives it. With 1, events are handled one by one in the
 // order of the log. With more, events whose type has a partition_by keep that order
-// within each key, and the others have none.
+// within each key, one at a time, and the others have none.
 func WithConcurrency(n int) SubscribeOption {
 	return func(c *subscribeConfig) error {
 		if n < 1 || n > format.MaxConcurrency {

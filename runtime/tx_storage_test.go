@@ -102,7 +102,7 @@ func TestAFullDiskInTheMiddleOfManyTransactionsStoresNothing(t *testing.T) {
 		if rows, events := count(); rows != 0 || events != 0 {
 			s.Errorf("there are %d rows and %d events, want none", rows, events)
 		}
-		s.must(s.PauseSubscription(s.Context(), "carrier"))
+		s.must(s.PauseSubscription(s.Context(), "carrier", ""))
 		s.must(carry(6))
 		if rows, events := count(); rows != 1 || events != 1 {
 			s.Errorf("there are %d rows and %d events, want one each", rows, events)

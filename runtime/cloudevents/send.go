@@ -176,7 +176,7 @@ func (f *forwarder) pause(ctx context.Context, status *StatusError) error {
 		name = s.Group()
 	}
 	reason := fmt.Sprintf("webhook %s has answered %d %s: it wants nothing more", status.URL, status.Status, http.StatusText(status.Status))
-	if err := f.bus.PauseSubscriptionBecause(ctx, name, reason); err != nil {
+	if err := f.bus.PauseSubscription(ctx, name, reason); err != nil {
 		return fmt.Errorf("the subscription %s cannot be paused: %w", name, err)
 	}
 	return nil

@@ -5,8 +5,7 @@ import (
 )
 
 // Pause says what is not delivered at the moment: a subscription (or a group) by
-// its name, or the event types that match a pattern. Exactly one of the two is
-// set.
+// its name, or the event types that match a pattern. Either Subscription is set, alone or with Key, or Types is.
 type Pause struct {
 	Subscription string
 	Key          string // of the deliveries of the subscription; empty for all of them

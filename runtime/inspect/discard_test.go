@@ -36,7 +36,7 @@ func TestAnOpenEventIsDiscarded(t *testing.T) {
 			}
 			return nil
 		}, runtime.WithTimeout(5*time.Hour))
-		Must(t, f.PauseSubscription(t.Context(), "paused"))
+		Must(t, f.PauseSubscription(t.Context(), "paused", ""))
 		f.MustStart()
 		receipts := f.Publish(1, 2)
 		if want := []int{1}; !slices.Equal(strict.All(), want) {

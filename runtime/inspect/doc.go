@@ -12,8 +12,7 @@
 // methods that steer open the file for writing, and leave an entry in the audit with the
 // name of the actor ([WithActor]). A File is safe for concurrent use.
 //
-// The structs are aliases of internal types, which all engines share. The comment of
-// each shows its fields.
+// What it returns is in package [github.com/busgen/busgen/runtime/event].
 //
 // # Looking
 //
@@ -50,6 +49,7 @@
 // # Trying again
 //
 // Once the cause is gone, [File.Retry] gives dead letters back to their subscriptions.
+// [Only] chooses a single one.
 // A [Selection] says which ones and how fast. With a canary the first few must be
 // handled before the rest follows, and a rate protects the service that has just
 // recovered:

@@ -75,7 +75,7 @@ func fillFile(t *testing.T, size fileSize) (path string) {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		conformance.Must(t, bus.PauseSubscription(t.Context(), subscriptionName(size.subscriptions-1-step)))
+		conformance.Must(t, bus.PauseSubscription(t.Context(), subscriptionName(size.subscriptions-1-step), ""))
 	}
 	conformance.Must(t, bus.Shutdown(t.Context()))
 	bus = openFile(t, path, size, handled)

@@ -78,7 +78,7 @@ func oddFile(t *testing.T, dir string) (path string) {
 		return nil
 	})
 	conformance.Must(t, err)
-	conformance.Must(t, bus.PauseTypes(t.Context(), "order.paid"))
+	conformance.Must(t, bus.PauseTypes(t.Context(), "order.paid", ""))
 	var ids []*runtime.Receipt
 	publish := func(from, to int) {
 		for n := from; n < to; n++ {

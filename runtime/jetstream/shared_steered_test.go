@@ -68,7 +68,7 @@ func TestWhatIsSaidInOneProcessHoldsForThePartsOfAll(t *testing.T) {
 		if one.handled < 10 || other.handled < 10 {
 			t.Errorf("they have handled %d and %d of 40", one.handled, other.handled)
 		}
-		if err := p.bus.PauseSubscription(ctx, "orders"); err != nil {
+		if err := p.bus.PauseSubscription(ctx, "orders", ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

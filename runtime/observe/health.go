@@ -115,9 +115,9 @@ type HealthCheck struct {
 
 // HealthStatus is the result of all checks when the bus last evaluated them.
 type HealthStatus struct {
-	Healthy bool          `json:"healthy"`     // no threshold is exceeded, it has not stopped, and is in no crash loop
+	Healthy bool          `json:"healthy"`     // no threshold is exceeded, as far as the bus has looked; it has not stopped, and is in no crash loop
 	At      time.Time     `json:"at,omitzero"` // when the bus looked; zero before the first time
-	Checks  []HealthCheck `json:"checks"`      // empty if the bus does not look
+	Checks  []HealthCheck `json:"checks"`      // empty if the bus does not look: before Start, and with health checks switched off
 	// Stopped says why the bus has stopped dispatching by itself: its file was moved,
 	// deleted or replaced, or another process has taken over.
 	Stopped string `json:"stopped,omitempty"`

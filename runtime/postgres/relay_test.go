@@ -126,7 +126,7 @@ func TestEventsStayInTheOutboxWhileTooMuchIsPending(t *testing.T) {
 	from := f.outbox()
 	bus := f.open(filepath.Join(t.TempDir(), "bus.db"), postgres.Relay(f.pool), runtime.WithMaxPending(10, runtime.Refuse))
 	got := f.handle(bus)
-	conformance.Must(t, bus.PauseSubscription(t.Context(), "orders"))
+	conformance.Must(t, bus.PauseSubscription(t.Context(), "orders", ""))
 	var want []string
 	for i := range 40 {
 		want = append(want, fmt.Sprint("Ada ", i))

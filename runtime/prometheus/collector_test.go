@@ -40,8 +40,8 @@ func busy(t *testing.T, opts ...runtime.Option) *conformance.Fixture {
 	f.MustStart()
 	f.Publish(1, 2, 3, 4)
 	f.Idle()
-	conformance.Must(t, f.PauseSubscription(t.Context(), "team"))
-	conformance.Must(t, f.PauseTypes(t.Context(), "user.*"))
+	conformance.Must(t, f.PauseSubscription(t.Context(), "team", ""))
+	conformance.Must(t, f.PauseTypes(t.Context(), "user.*", ""))
 	f.Publish(5)
 	time.Sleep(time.Minute)
 	return f

@@ -28,7 +28,7 @@
 //     retry goes on waiting.
 //   - [Kit.Advance] lets some time pass, and what is due in it happen.
 //   - [Kit.Drain] goes on until everything is handled or a dead letter, through all
-//     retries, however long they take.
+//     retries, for a day of virtual time at most. A step that sleeps for longer needs [Kit.Advance].
 //
 // Hold no mutex while you publish, wait or call these methods. Time moves on only while all goroutines wait for
 // what package synctest knows, such as channels. One that waits for a [sync.Mutex] counts as busy: if a handler

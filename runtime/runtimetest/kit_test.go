@@ -120,7 +120,7 @@ func TestDrainGivesUpAfterADayAndSaysWhatIsLeft(t *testing.T) {
 			subscribe(k, "receipts", func(context.Context, runtime.Event[orderPlaced]) error { return runtime.Snooze(6 * time.Hour) })
 			subscribe(k, "audit", h.handle)
 			subscribe(k, "idle", h.handle)
-			if err := k.Bus.PauseSubscription(t.Context(), "audit"); err != nil {
+			if err := k.Bus.PauseSubscription(t.Context(), "audit", ""); err != nil {
 				t.Fatalf("pause: %v", err)
 			}
 			place(t, k, 1, 2)

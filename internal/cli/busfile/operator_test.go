@@ -209,7 +209,7 @@ func TestTenThousandDeadLettersOfThreeKindsAreThreeLines(t *testing.T) {
 		_, err = runtime.PublishBatch(t.Context(), s.Bus, clitest.PaymentType, payments)
 		must(t, err)
 		must(t, s.WaitIdle(t.Context()))
-		must(t, s.PauseSubscription(t.Context(), "accounting")) // what is retried stays open
+		must(t, s.PauseSubscription(t.Context(), "accounting", "")) // what is retried stays open
 
 		groups := strings.Split(strings.TrimSpace(does(t, "busgen dlq groups shop.db")), "\n")
 		var counts []string
@@ -261,8 +261,8 @@ func TestACanaryWithoutAProgramSaysThatItWaits(t *testing.T) {
 func TestAnInterruptedRetrySaysHowFarItWas(t *testing.T) {
 	inShop(t, func(t *testing.T, s *shop) {
 		s.badNight()
-		must(t, s.PauseSubscription(t.Context(), "charge-card"))
-		must(t, s.PauseSubscription(t.Context(), "send-receipt"))
+		must(t, s.PauseSubscription(t.Context(), "charge-card", ""))
+		must(t, s.PauseSubscription(t.Context(), "send-receipt", ""))
 		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer cancel()
 		var stdout, stderr strings.Builder

@@ -25,7 +25,7 @@ func TestStatusShowsSubscriptionsWithoutAHandler(t *testing.T) {
 		defer bus.Shutdown(context.Background())
 		_, err = runtime.Subscribe(bus, clitest.OrderType, "mail-receipt", func(context.Context, runtime.Event[clitest.OrderPlaced]) error { return nil })
 		must(t, err)
-		must(t, bus.PauseSubscription(t.Context(), "ledger"))
+		must(t, bus.PauseSubscription(t.Context(), "ledger", ""))
 		must(t, bus.Start(t.Context()))
 		_, err = runtime.Publish(t.Context(), bus, clitest.OrderType, clitest.OrderPlaced{Number: 2, Email: "x@example.org"})
 		must(t, err)

@@ -183,7 +183,7 @@ func (env *Env) TestARenamedSubscriptionKeepsItsPendingDeliveries(t *testing.T) 
 		})
 		env.program(t, path, yesterday, func(f *Fixture) {
 			publishAs(f, noteTaken, note{2})
-			Must(t, f.PauseSubscription(t.Context(), "printer"))
+			Must(t, f.PauseSubscription(t.Context(), "printer", ""))
 		})
 		seen = Journal[string]{}
 		env.program(t, path, today, func(f *Fixture) {

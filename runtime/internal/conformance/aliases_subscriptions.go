@@ -25,7 +25,7 @@ func (env *Env) TestAnOlderProgramKeepsItsNameForASubscription(t *testing.T) {
 		old := env.ReopenWith(t, path, yesterday)
 		reading(old, noteTaken, "old-reader", &seen)
 		old.MustStart()
-		Must(t, old.PauseSubscription(t.Context(), "old-reader"))
+		Must(t, old.PauseSubscription(t.Context(), "old-reader", ""))
 		env.program(t, path, today, func(*Fixture) {})
 		time.Sleep(time.Second) // until it has looked
 		receipt, err := runtime.Publish(t.Context(), old.Bus, noteTaken, note{1})

@@ -253,11 +253,11 @@ func (l *life) step(t *testing.T) {
 	t.Logf("%v: step %d of %s, %v", time.Now().Format("05.000"), what, sub.name, pause)
 	switch what {
 	case 0:
-		Must(t, l.PauseSubscription(ctx, sub.name))
+		Must(t, l.PauseSubscription(ctx, sub.name, ""))
 		l.wait(pause)
 		Must(t, l.ResumeSubscription(ctx, sub.name))
 	case 1:
-		Must(t, l.PauseTypes(ctx, "order.*"))
+		Must(t, l.PauseTypes(ctx, "order.*", ""))
 		l.wait(pause)
 		Must(t, l.ResumeTypes(ctx, "order.*"))
 	case 2:

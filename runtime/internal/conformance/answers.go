@@ -288,7 +288,7 @@ func (env *Env) TestALoserThatHasNotBegunIsNotCalled(t *testing.T) {
 		})
 		answer(f, "free", says("free", 0))
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), busy.Name()))
+		Must(t, f.PauseSubscription(t.Context(), busy.Name(), ""))
 		if got, err := f.request(); got != "free" || err != nil {
 			t.Errorf("the answer is %q, the error %v", got, err)
 		}

@@ -184,7 +184,7 @@ func (env *Env) TestARequestEndsWhenItsAnswererIsUnsubscribed(t *testing.T) {
 		f := env.Open(t)
 		s := answer(f, "paused", says("never", 0))
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), s.Name()))
+		Must(t, f.PauseSubscription(t.Context(), s.Name(), ""))
 		errs := make(chan error, 1)
 		go func() {
 			_, err := f.request()

@@ -113,7 +113,7 @@ func (env *Env) TestAnAnsweredEventIsHandledByWhoGetsItAgain(t *testing.T) {
 		})
 		paused := answer(f, "paused", says("never", 0))
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), paused.Name()))
+		Must(t, f.PauseSubscription(t.Context(), paused.Name(), ""))
 		if got, err := f.request(); got != "yes" || err != nil {
 			t.Fatalf("the answer is %q, the error %v", got, err)
 		}
@@ -159,7 +159,7 @@ func (env *Env) TestALoserIsHandledOnceItsDiscardIsUndone(t *testing.T) {
 		})
 		paused := answer(f, "paused", says("never", 0)) // so that the bus still knows of the request
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), paused.Name()))
+		Must(t, f.PauseSubscription(t.Context(), paused.Name(), ""))
 		if got, err := f.request(); got != "yes" || err != nil {
 			t.Fatalf("the answer is %q, the error %v", got, err)
 		}
@@ -195,7 +195,7 @@ func (env *Env) TestTheBusDoesNotKeepAnswers(t *testing.T) {
 		answer(f, "one", give)
 		paused := answer(f, "paused", give)
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), paused.Name()))
+		Must(t, f.PauseSubscription(t.Context(), paused.Name(), ""))
 		got, err := runtime.Request[*large](t.Context(), f.Bus, PlacedType, OrderPlaced{})
 		Must(t, err)
 		value := <-given

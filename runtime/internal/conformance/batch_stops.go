@@ -41,11 +41,11 @@ func (env *Env) TestABatchThatWaitsForMoreDoesNotBeginDuringAPause(t *testing.T)
 	type pausing struct{ pause, resume func(f *Fixture) error }
 	for name, test := range map[string]pausing{
 		"of the subscription": {
-			func(f *Fixture) error { return f.PauseSubscription(f.T.Context(), "batches") },
+			func(f *Fixture) error { return f.PauseSubscription(f.T.Context(), "batches", "") },
 			func(f *Fixture) error { return f.ResumeSubscription(f.T.Context(), "batches") },
 		},
 		"of the type": {
-			func(f *Fixture) error { return f.PauseTypes(f.T.Context(), "order.*") },
+			func(f *Fixture) error { return f.PauseTypes(f.T.Context(), "order.*", "") },
 			func(f *Fixture) error { return f.ResumeTypes(f.T.Context(), "order.*") },
 		},
 	} {

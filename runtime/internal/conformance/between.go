@@ -58,7 +58,7 @@ func (env *Env) TestWaitIdleReturnsTheErrorOfItsOwnContext(t *testing.T) {
 func (env *Env) TestASuspectDoesNotWaitForHandlersThatUnsubscribeLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one")
-		Must(t, c.PauseSubscription(t.Context(), "one"))
+		Must(t, c.PauseSubscription(t.Context(), "one", ""))
 		c.Handle("one", c.Work("one"))
 		release := make(chan struct{})
 		stuck := c.Handle("stuck", func(context.Context, runtime.Event[OrderPlaced]) error {
@@ -203,7 +203,7 @@ func (env *Env) TestAClockThatIsSetBackPutsOffNothingThatIsDue(t *testing.T) {
 			_, err := runtime.SubscribePattern(f.Bus, "*", "all", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
 			Must(t, err)
 			f.MustStart()
-			Must(t, f.PauseTypes(t.Context(), "order.placed"))
+			Must(t, f.PauseTypes(t.Context(), "order.placed", ""))
 			f.Publish(1)
 			time.Sleep(time.Second)
 			f.Stop()

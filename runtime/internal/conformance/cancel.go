@@ -54,7 +54,7 @@ func (env *Env) TestACancelledEventIsNotHandled(t *testing.T) {
 		"paused": func(f *Fixture) (*Journal[int], *runtime.Receipt) {
 			handled := f.journal("reader")
 			f.MustStart()
-			Must(f.T, f.PauseTypes(f.T.Context(), "order.*"))
+			Must(f.T, f.PauseTypes(f.T.Context(), "order.*", ""))
 			r := f.Publish(1)[0]
 			synctest.Wait()
 			return handled, r
@@ -143,7 +143,7 @@ func (env *Env) TestACancelLetsRunningHandlersFinishAndTriesThemNoMore(t *testin
 		slow("fails", ErrBoom)
 		slow("succeeds", nil)
 		idle := f.journal("idle")
-		Must(t, f.PauseSubscription(t.Context(), "idle"))
+		Must(t, f.PauseSubscription(t.Context(), "idle", ""))
 		f.MustStart()
 		r := f.Publish(1)[0]
 		time.Sleep(500 * time.Millisecond)
@@ -401,7 +401,7 @@ func (env *Env) TestAnEventIsCancelledByABusThatDoesNotDispatch(t *testing.T) {
 		f := env.Open(t)
 		handled := f.journal("reader")
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), "reader"))
+		Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 		other := env.Reopen(t, f.Path)
 		receipts := other.Publish(1, 2)
 		time.Sleep(time.Second)
@@ -421,7 +421,7 @@ func (env *Env) TestACancelHoldsWhenAnotherBusTakesOver(t *testing.T) {
 		f := env.Open(t)
 		f.journal("reader")
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), "reader"))
+		Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 		standby := env.Reopen(t, f.Path, runtime.WithStandby())
 		handled := standby.journal("reader")
 		started := make(chan error)

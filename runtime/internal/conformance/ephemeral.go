@@ -196,7 +196,7 @@ func (env *Env) TestTheNameOfAnEphemeralSubscriptionIsALabel(t *testing.T) {
 		f.Handle("audit", handler)
 		f.Handle("audit", handler, runtime.Ephemeral())
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), "audit"))
+		Must(t, f.PauseSubscription(t.Context(), "audit", ""))
 		f.Publish(1)
 		within()
 		if got := seen.All(); len(got) != 2 {
@@ -204,7 +204,7 @@ func (env *Env) TestTheNameOfAnEphemeralSubscriptionIsALabel(t *testing.T) {
 		}
 		Must(t, f.ResumeSubscription(t.Context(), "audit"))
 		f.Idle()
-		Must(t, f.PauseTypes(t.Context(), "order.*"))
+		Must(t, f.PauseTypes(t.Context(), "order.*", ""))
 		f.Publish(2)
 		within()
 		if got := seen.All(); len(got) != 5 {

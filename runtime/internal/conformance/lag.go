@@ -36,7 +36,7 @@ func (env *Env) TestTheLagHasEverySubscriptionOfTheFile(t *testing.T) {
 		_, err := runtime.SubscribePattern(f.Bus, "*", "wide", func(context.Context, runtime.Event[runtime.Raw]) error { return nil })
 		Must(t, err)
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), "resting"))
+		Must(t, f.PauseSubscription(t.Context(), "resting", ""))
 		published := time.Now().UTC()
 		f.Publish(1, 2, 3)
 		time.Sleep(time.Second)
@@ -61,7 +61,7 @@ func (env *Env) TestTheLagHasEverySubscriptionOfTheFile(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		Must(t, f.PauseTypes(t.Context(), "order.*"))
+		Must(t, f.PauseTypes(t.Context(), "order.*", ""))
 		f.Publish(5)
 		time.Sleep(time.Hour) // the delayed event is due
 		got, err = f.Lag(t.Context())

@@ -78,7 +78,7 @@ func (env *Env) TestDeadLetterNoticesLeftForAnotherTypeAreNotDelivered(t *testin
 		env.program(t, path, both, func(f *Fixture) {
 			morgue(f, one, &told)
 			reading(f, one, "reader", &seen)
-			Must(t, f.PauseSubscription(t.Context(), "morgue"))
+			Must(t, f.PauseSubscription(t.Context(), "morgue", ""))
 			f.MustStart()
 			publishAs(f, one, note{-1})
 			synctest.Wait()
@@ -195,7 +195,7 @@ func (env *Env) TestAnUnhandledBacklogIsUnhealthyAndLoggedAsAWarning(t *testing.
 				})
 				Must(t, err)
 			}
-			Must(t, f.PauseSubscription(t.Context(), "send-receipt"))
+			Must(t, f.PauseSubscription(t.Context(), "send-receipt", ""))
 			f.MustStart()
 			publishAs(f, taken, note{1}, note{2})
 			time.Sleep(time.Second)
@@ -375,7 +375,7 @@ func (env *Env) TestTheSearchForUnhandledEventsIsBounded(t *testing.T) {
 				f := env.ReopenWith(t, path, c)
 				_, err := runtime.Subscribe(f.Bus, taken, "reader", ignore)
 				Must(t, err)
-				Must(t, f.PauseSubscription(t.Context(), "reader"))
+				Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 				f.MustStart()
 				if diff := cmp.Diff(test.want, f.warnings("WARN")); diff != "" {
 					t.Errorf("warnings at the start (-want +got):\n%s", diff)

@@ -127,7 +127,7 @@ func (env *Env) TestAPauseTakesTheTurnOfWhatWaitsForALimit(t *testing.T) {
 		time.Sleep(time.Second)
 		f.users("a")
 		time.Sleep(time.Second)
-		Must(t, f.PauseSubscription(t.Context(), "waiting"))
+		Must(t, f.PauseSubscription(t.Context(), "waiting", ""))
 		free()
 		time.Sleep(time.Hour)
 		if attempts.Load() != 0 || other.Load() != 1 {

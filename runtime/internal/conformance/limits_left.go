@@ -205,7 +205,7 @@ func (env *Env) TestAPauseDoesNotFreeALimitThatAHandlerIsStillAtWorkIn(t *testin
 		f.users("a")
 		f.MustStart()
 		time.Sleep(600 * time.Millisecond)
-		Must(t, f.PauseSubscription(t.Context(), "sub"))
+		Must(t, f.PauseSubscription(t.Context(), "sub", ""))
 		Must(t, one.Do(t.Context(), func(context.Context) error { g.work(); return nil }))
 		if g.most.Load() != 1 {
 			t.Errorf("%d were at work in the limit at once, want 1", g.most.Load())

@@ -170,11 +170,11 @@ func (c *chance) step(t *testing.T) {
 			c.users(string(rune('A' + c.IntN(3))))
 		}
 	case n < 18:
-		Must(t, c.PauseSubscription(ctx, "keyed"))
+		Must(t, c.PauseSubscription(ctx, "keyed", ""))
 		time.Sleep(time.Duration(c.IntN(20)) * time.Second)
 		Must(t, c.ResumeSubscription(ctx, "keyed"))
 	case n == 18:
-		Must(t, c.PauseTypes(ctx, "order.placed"))
+		Must(t, c.PauseTypes(ctx, "order.placed", ""))
 		time.Sleep(time.Duration(c.IntN(20)) * time.Second)
 		Must(t, c.ResumeTypes(ctx, "order.placed"))
 	case n < 22 && len(c.receipts) > 0:

@@ -39,7 +39,7 @@ func (env *Env) TestTheMetricsAreInTheTextFormatOfPrometheus(t *testing.T) {
 		f.MustStart()
 		f.Publish(1, 2, 3)
 		f.Idle()
-		Must(t, f.PauseSubscription(t.Context(), "team"))
+		Must(t, f.PauseSubscription(t.Context(), "team", ""))
 		f.Publish(4)
 		time.Sleep(time.Minute)
 

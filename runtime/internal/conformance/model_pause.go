@@ -15,14 +15,14 @@ var modelTypes = []string{"order.*", "order.paid", "user.created"}
 func (w *world) pauseSome() {
 	if w.IntN(2) == 0 {
 		types := modelTypes[w.IntN(len(modelTypes))]
-		Must(w.T, w.bus.PauseTypes(w.Context(), types))
+		Must(w.T, w.bus.PauseTypes(w.Context(), types, ""))
 		synctest.Wait()
 		w.model.pause("", types)
 		return
 	}
 	s := w.model.subscriptions[w.IntN(len(w.model.subscriptions))]
 	if s.exists {
-		Must(w.T, w.bus.PauseSubscription(w.Context(), s.name))
+		Must(w.T, w.bus.PauseSubscription(w.Context(), s.name, ""))
 		synctest.Wait()
 		w.model.pause(s.name, "")
 	}

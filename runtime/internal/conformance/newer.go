@@ -355,7 +355,7 @@ func (env *Env) TestAPauseOfATypeAndAHoldForItsVersionEndEachForItself(t *testin
 			p.subscribed(t, f, &seen)
 			_, err := runtime.Subscribe(f.Bus, PlacedType, "other", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 			Must(t, err)
-			Must(t, f.PauseTypes(t.Context(), "parcel.*"))
+			Must(t, f.PauseTypes(t.Context(), "parcel.*", ""))
 			f.MustStart()
 			time.Sleep(time.Minute)
 			Must(t, f.ResumeTypes(t.Context(), "parcel.*"))
@@ -363,7 +363,7 @@ func (env *Env) TestAPauseOfATypeAndAHoldForItsVersionEndEachForItself(t *testin
 			if n, newer := f.heldOf("reader"); n != 1 || len(newer) != 1 {
 				t.Errorf("after the pause %d are held: %v", n, newer)
 			}
-			Must(t, f.PauseTypes(t.Context(), "parcel.*"))
+			Must(t, f.PauseTypes(t.Context(), "parcel.*", ""))
 		})
 		env.program(t, path, p.new, func(f *Fixture) {
 			p.subscribed(t, f, &seen)

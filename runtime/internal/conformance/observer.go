@@ -165,7 +165,7 @@ func (env *Env) TestAnObserverIsCalledForEveryPauseWhoeverAskedForIt(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
-		Must(t, f.PauseSubscription(t.Context(), "reader"))
+		Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 		f.Stop()
 
 		var told Journal[string]
@@ -176,7 +176,7 @@ func (env *Env) TestAnObserverIsCalledForEveryPauseWhoeverAskedForIt(t *testing.
 		again.MustStart()
 		synctest.Wait()
 		other := env.Reopen(t, f.Path) // as another process does
-		Must(t, other.PauseTypes(t.Context(), "order.*"))
+		Must(t, other.PauseTypes(t.Context(), "order.*", ""))
 		time.Sleep(time.Second)
 		Must(t, other.ResumeSubscription(t.Context(), "reader"))
 		time.Sleep(time.Second)
@@ -265,7 +265,7 @@ func (env *Env) TestAnObserverThatPanicsInEveryFunctionFailsNothing(t *testing.T
 		_, err = runtime.Publish(t.Context(), f.Bus, FragileType, OrderPlaced{OrderID: "A", Number: 4}, runtime.WithPriority(runtime.PriorityCritical))
 		Must(t, err)
 		time.Sleep(time.Minute)
-		Must(t, f.PauseSubscription(t.Context(), "reader"))
+		Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 		f.Fragile(5, 20)
 		Must(t, f.ResumeSubscription(t.Context(), "reader"))
 		f.Idle()
@@ -320,7 +320,7 @@ func (env *Env) TestAnObserverIsCalledForEverythingBeforeTheShutdownEnds(t *test
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
 		f.MustStart()
 		for range 10 {
-			Must(t, f.PauseSubscription(t.Context(), "reader"))
+			Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 			Must(t, f.ResumeSubscription(t.Context(), "reader"))
 		}
 		f.Stop()
@@ -338,7 +338,7 @@ func (env *Env) TestAnObserverThatIsStuckHoldsUpNothing(t *testing.T) {
 		f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { seen++; return nil })
 		f.MustStart()
 		for range 300 { // more than wait for an observer
-			Must(t, f.PauseSubscription(t.Context(), "reader"))
+			Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 			Must(t, f.ResumeSubscription(t.Context(), "reader"))
 		}
 		f.Publish(1)

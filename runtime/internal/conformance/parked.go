@@ -373,7 +373,7 @@ func (l *parkedLife) happen(t *testing.T) {
 		l.pause(sub+" "+customer, true)
 	case 6:
 		l.trace("pauses %s", sub)
-		Must(t, l.PauseSubscription(t.Context(), sub))
+		Must(t, l.PauseSubscription(t.Context(), sub, ""))
 		l.pause(sub, true)
 	case 7:
 		l.resume()

@@ -27,8 +27,8 @@ func (env *Env) TestAPausedSubscriptionWaitsAndUsesNoAttempts(t *testing.T) {
 		f.Handle("paused", note(&paused))
 		f.Handle("other", note(&other))
 		f.MustStart()
-		Must(t, f.PauseSubscription(t.Context(), "paused"))
-		Must(t, f.PauseSubscription(t.Context(), "paused"))
+		Must(t, f.PauseSubscription(t.Context(), "paused", ""))
+		Must(t, f.PauseSubscription(t.Context(), "paused", ""))
 		f.Publish(Numbers(1, 300)...)
 		time.Sleep(time.Hour)
 		if len(paused.All()) != 0 || len(other.All()) != 300 {
@@ -52,7 +52,7 @@ func (env *Env) TestAPauseSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.Open(t)
 		f.Handle("paused", func(context.Context, runtime.Event[OrderPlaced]) error { return nil })
-		Must(t, f.PauseSubscription(t.Context(), "paused"))
+		Must(t, f.PauseSubscription(t.Context(), "paused", ""))
 		f.Stop()
 		f = env.Reopen(t, f.Path)
 		var handled atomic.Int32
@@ -73,10 +73,10 @@ func (env *Env) TestAPauseSurvivesARestart(t *testing.T) {
 
 func (env *Env) TestAnUnknownSubscriptionCannotBePaused(t *testing.T) {
 	f := env.Open(t)
-	if err := f.PauseSubscription(t.Context(), "typo"); !errors.Is(err, event.ErrUnknownSubscription) {
+	if err := f.PauseSubscription(t.Context(), "typo", ""); !errors.Is(err, event.ErrUnknownSubscription) {
 		t.Errorf("got %v", err)
 	}
-	if err := f.PauseTypes(t.Context(), "order.**"); err == nil {
+	if err := f.PauseTypes(t.Context(), "order.**", ""); err == nil {
 		t.Error("a pattern that is none was paused")
 	}
 }
@@ -92,8 +92,8 @@ func (env *Env) TestAPausedTypeWaitsWhileTheOthersGoOn(t *testing.T) {
 		})
 		Must(t, err)
 		f.MustStart()
-		Must(t, f.PauseTypes(t.Context(), "order.*"))
-		Must(t, f.PauseTypes(t.Context(), "*.placed"))
+		Must(t, f.PauseTypes(t.Context(), "order.*", ""))
+		Must(t, f.PauseTypes(t.Context(), "*.placed", ""))
 		f.Publish(1)
 		_, err = runtime.Publish(t.Context(), f.Bus, PaidType, OrderPaid{})
 		Must(t, err)
@@ -141,7 +141,7 @@ func (env *Env) TestARetryOfAPausedTypeWaitsToo(t *testing.T) {
 		f.MustStart()
 		f.Publish(1)
 		synctest.Wait()
-		Must(t, f.PauseTypes(t.Context(), "order.*"))
+		Must(t, f.PauseTypes(t.Context(), "order.*", ""))
 		time.Sleep(time.Hour)
 		if got := attempts.All(); !slices.Equal(got, []int{1}) {
 			t.Errorf("the attempts are %v during the pause", got)
@@ -164,12 +164,13 @@ func (env *Env) TestPausesOfOtherProcessesAreNoticed(t *testing.T) {
 		Must(t, err)
 		f.MustStart()
 		for round, pause := range []struct {
-			do, undo func(context.Context, string) error
+			do   func(context.Context, string, string) error
+			undo func(context.Context, string) error
 		}{
 			{other.PauseTypes, other.ResumeTypes}, {other.PauseSubscription, other.ResumeSubscription},
 		} {
 			target := []string{"order.placed", "all"}[round]
-			Must(t, pause.do(t.Context(), target))
+			Must(t, pause.do(t.Context(), target, "it rains"))
 			time.Sleep(time.Second)
 			before := handled.Load()
 			f.Publish(1)
@@ -192,7 +193,7 @@ func (env *Env) TestASubscriptionThatIsMadeDuringAPauseBeginsPaused(t *testing.T
 			f := env.Open(t)
 			f.MustStart()
 			f.Publish(Numbers(1, 50)...)
-			Must(t, f.PauseTypes(t.Context(), "order.*"))
+			Must(t, f.PauseTypes(t.Context(), "order.*", ""))
 			var handled atomic.Int32
 			f.Handle("late", func(context.Context, runtime.Event[OrderPlaced]) error { handled.Add(1); return nil }, runtime.FromBeginning())
 			time.Sleep(time.Minute)

@@ -269,8 +269,8 @@ func (env *Env) TestAfterShutdownEverythingReturnsErrShutdown(t *testing.T) {
 			"Start": f.Start(t.Context()), "Subscribe": subscribed, "Wait": waited, "WaitIdle": f.WaitIdle(t.Context()),
 			"Publish": published, "PublishBatch": batch, "PublishBatch of nothing": empty, "Tune": f.Tune(runtime.Tuning{}),
 			"Unsubscribe": subscription.Unsubscribe(t.Context()), "Unsubscribe again": gone.Unsubscribe(t.Context()),
-			"Lag": lagged, "Compact": compacted, "Pauses": paused, "PauseSubscription": f.PauseSubscription(t.Context(), "reader"),
-			"ResumeSubscription": f.ResumeSubscription(t.Context(), "reader"), "PauseTypes": f.PauseTypes(t.Context(), "*"),
+			"Lag": lagged, "Compact": compacted, "Pauses": paused, "PauseSubscription": f.PauseSubscription(t.Context(), "reader", ""),
+			"ResumeSubscription": f.ResumeSubscription(t.Context(), "reader"), "PauseTypes": f.PauseTypes(t.Context(), "*", ""),
 			"ResumeTypes": f.ResumeTypes(t.Context(), "*"),
 		} {
 			if !errors.Is(err, runtime.ErrShutdown) {

@@ -35,7 +35,7 @@ func (env *Env) TestASubscriptionThatIsRemovedIsGoneWithItsBacklogAndStartsAsNew
 				}
 				receipts := f.Publish(1, 2, 3)
 				synctest.Wait()
-				Must(t, f.PauseSubscription(t.Context(), "old"))
+				Must(t, f.PauseSubscription(t.Context(), "old", ""))
 				waited := make(chan error, 1)
 				go func() {
 					_, err := receipts[1].Wait(t.Context())

@@ -284,7 +284,7 @@ func (env *Env) TestStatisticsShowPausesAndBreakers(t *testing.T) {
 		f.MustStart()
 		f.Fragile(1, 4)
 		synctest.Wait()
-		Must(t, f.PauseSubscription(t.Context(), "reader"))
+		Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 		fragile, reader := f.Stats().Subscriptions[0], f.Stats().Subscriptions[1]
 		if b := fragile.Breaker; b.State != "open" || !b.Until.After(time.Now()) || b.Samples != 4 || b.Failures != 4 {
 			t.Errorf("the breaker is %+v", b)

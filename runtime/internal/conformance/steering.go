@@ -283,7 +283,7 @@ func (env *Env) TestACancelledChildIsAnErrorThatSaysSo(t *testing.T) {
 					return 0, nil
 				})
 				Must(t, err)
-				Must(t, f.PauseSubscription(t.Context(), "child"))
+				Must(t, f.PauseSubscription(t.Context(), "child", ""))
 				f.MustStart()
 				_, err = runtime.Publish(t.Context(), f.Bus, UserType, UserCreated{Name: "Ada"})
 				Must(t, err)

@@ -59,7 +59,7 @@ func (env *Env) TestAnEventThatCameEarlyIsFound(t *testing.T) {
 			_, err := runtime.Publish(t.Context(), f.Bus, ScannedType, Scanned{"1", code}, runtime.WithCorrelationID("c"))
 			Must(t, err)
 		}
-		Must(t, f.PauseSubscription(t.Context(), "fulfil"))
+		Must(t, f.PauseSubscription(t.Context(), "fulfil", ""))
 		f.MustStart()
 		time.Sleep(time.Second) // until their keys are written: who looks before that is called once more
 		Must(t, f.ResumeSubscription(t.Context(), "fulfil"))

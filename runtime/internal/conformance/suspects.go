@@ -83,7 +83,7 @@ func (env *Env) TestSuspectsOfSeveralSubscriptionsRunOneAtATime(t *testing.T) {
 func (env *Env) TestASuspectOfAPausedSubscriptionBlocksNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one", "two")
-		Must(t, c.PauseSubscription(t.Context(), "one"))
+		Must(t, c.PauseSubscription(t.Context(), "one", ""))
 		c.Handle("one", c.Work("one"))
 		c.Handle("two", c.Work("two"))
 		c.MustStart()
@@ -99,7 +99,7 @@ func (env *Env) TestASuspectOfAPausedSubscriptionBlocksNoOthers(t *testing.T) {
 func (env *Env) TestASuspectOfAPausedTypeBlocksNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := env.Crowded(t, "one", "two")
-		Must(t, c.PauseTypes(t.Context(), "order.placed"))
+		Must(t, c.PauseTypes(t.Context(), "order.placed", ""))
 		c.Handle("one", c.Work("one"))
 		c.Handle("two", c.Work("two"))
 		var paid atomic.Int32

@@ -268,7 +268,7 @@ func (env *Env) TestOfTheCrashesOfASuspectWithOthersOnlyTheFirstCounts(t *testin
 		f = env.Reopen(t, f.Killed())
 		left(f)
 		f.Handle("reader", Hang, opts...)
-		Must(t, f.PauseSubscription(t.Context(), "reader"))
+		Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 		f.MustStart()
 		time.Sleep(time.Minute)
 		Must(t, f.ResumeSubscription(t.Context(), "reader"))

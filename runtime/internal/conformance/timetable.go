@@ -240,7 +240,7 @@ func (env *Env) TestAPausedTypeHoldsTheEventsOfItsSchedules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := env.openTimetable(t, env.Target(t), []declare.Schedule{{Name: "x", Cron: "* * * * *"}}, runtime.WithMaxPending(1, runtime.Refuse))
 		f.MustStart()
-		Must(t, f.PauseTypes(t.Context(), "report.*"))
+		Must(t, f.PauseTypes(t.Context(), "report.*", ""))
 		time.Sleep(3*time.Minute + time.Second)
 		f.want()
 		Must(t, f.ResumeTypes(t.Context(), "report.*"))

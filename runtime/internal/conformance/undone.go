@@ -305,7 +305,7 @@ func (env *Env) TestAnEventThatWasPolledBeforeTheUndoOfItsDiscardBeginsAnew(t *t
 					f.Publish(2)
 					time.Sleep(12 * time.Second)
 					if meanwhile == "a pause" {
-						Must(t, f.PauseSubscription(t.Context(), "reader"))
+						Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 					}
 					Must(t, second(file.DiscardEvent(t.Context(), r.ID, "", "why")))
 					time.Sleep(after)
@@ -351,7 +351,7 @@ func (env *Env) TestAnEventThatWasNeverTriedIsNewAfterTheUndoOfItsDiscard(t *tes
 				}
 				subscribe()
 				f.MustStart()
-				Must(t, f.PauseTypes(t.Context(), PlacedType.Name()))
+				Must(t, f.PauseTypes(t.Context(), PlacedType.Name(), ""))
 				r := f.Publish(1)[0]
 				time.Sleep(time.Minute)
 				if c.stopped {

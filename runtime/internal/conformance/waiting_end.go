@@ -327,9 +327,9 @@ func (env *Env) TestAPauseHoldsAwaitedEvents(t *testing.T) {
 				})
 				Must(t, err)
 				f.MustStart()
-				pause, resume := func() error { return f.PauseSubscription(t.Context(), "held") }, func() error { return f.ResumeSubscription(t.Context(), "held") }
+				pause, resume := func() error { return f.PauseSubscription(t.Context(), "held", "") }, func() error { return f.ResumeSubscription(t.Context(), "held") }
 				if what == "type" {
-					pause, resume = func() error { return f.PauseTypes(t.Context(), "order.paid") }, func() error { return f.ResumeTypes(t.Context(), "order.paid") }
+					pause, resume = func() error { return f.PauseTypes(t.Context(), "order.paid", "") }, func() error { return f.ResumeTypes(t.Context(), "order.paid") }
 				}
 				Must(t, pause())
 				f.Publish(1)

@@ -205,9 +205,9 @@ func places() []place {
 		{name: "Batch", batch: true},
 		{name: "batch handler", batch: true},
 		{name: "Alert", handler: failing(runtime.Permanent(ErrBoom))},
-		{name: "Paused", handler: failing(nil), then: func(ctx context.Context, b *blockedBus) error { return b.PauseTypes(ctx, "nothing.*") }},
+		{name: "Paused", handler: failing(nil), then: func(ctx context.Context, b *blockedBus) error { return b.PauseTypes(ctx, "nothing.*", "") }},
 		{name: "Resumed", handler: failing(nil), then: func(ctx context.Context, b *blockedBus) error {
-			return errors.Join(b.PauseTypes(ctx, "nothing.*"), b.ResumeTypes(ctx, "nothing.*"))
+			return errors.Join(b.PauseTypes(ctx, "nothing.*", ""), b.ResumeTypes(ctx, "nothing.*"))
 		}},
 		{name: "BreakerChanged", handler: failing(ErrBoom), then: several},
 		{name: "HealthChanged", handler: failing(runtime.Permanent(ErrBoom)), then: several},
@@ -338,21 +338,18 @@ var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 		}
 		return err
 	},
-	"Bus.Start":             func(ctx context.Context, b *blockedBus) error { return b.second.Start(ctx) }, // another one runs
-	"Bus.Shutdown":          func(ctx context.Context, b *blockedBus) error { return b.Shutdown(ctx) },
-	"Bus.WaitIdle":          func(ctx context.Context, b *blockedBus) error { return b.WaitIdle(ctx) },
-	"Bus.Compact":           func(ctx context.Context, b *blockedBus) error { _, err := b.Compact(ctx); return err },
-	"Bus.Cancel":            func(ctx context.Context, b *blockedBus) error { return b.Cancel(ctx, b.receipt.ID) },
-	"Bus.Undo":              func(ctx context.Context, b *blockedBus) error { return b.Undo(ctx, "s", b.receipt.ID) },
-	"Bus.Lag":               func(ctx context.Context, b *blockedBus) error { _, err := b.Lag(ctx); return err },
-	"Bus.Pauses":            func(ctx context.Context, b *blockedBus) error { _, err := b.Pauses(ctx); return err },
-	"Bus.PauseSubscription": func(ctx context.Context, b *blockedBus) error { return b.PauseSubscription(ctx, "s") },
-	"Bus.PauseSubscriptionBecause": func(ctx context.Context, b *blockedBus) error {
-		return b.PauseSubscriptionBecause(ctx, "s", "it rains")
-	},
+	"Bus.Start":              func(ctx context.Context, b *blockedBus) error { return b.second.Start(ctx) }, // another one runs
+	"Bus.Shutdown":           func(ctx context.Context, b *blockedBus) error { return b.Shutdown(ctx) },
+	"Bus.WaitIdle":           func(ctx context.Context, b *blockedBus) error { return b.WaitIdle(ctx) },
+	"Bus.Compact":            func(ctx context.Context, b *blockedBus) error { _, err := b.Compact(ctx); return err },
+	"Bus.Cancel":             func(ctx context.Context, b *blockedBus) error { return b.Cancel(ctx, b.receipt.ID) },
+	"Bus.Undo":               func(ctx context.Context, b *blockedBus) error { return b.Undo(ctx, "s", b.receipt.ID) },
+	"Bus.Lag":                func(ctx context.Context, b *blockedBus) error { _, err := b.Lag(ctx); return err },
+	"Bus.Pauses":             func(ctx context.Context, b *blockedBus) error { _, err := b.Pauses(ctx); return err },
+	"Bus.PauseSubscription":  func(ctx context.Context, b *blockedBus) error { return b.PauseSubscription(ctx, "s", "") },
 	"Bus.PauseKey":           func(ctx context.Context, b *blockedBus) error { return b.PauseKey(ctx, "s", "k", "it rains") },
 	"Bus.ResumeKey":          func(ctx context.Context, b *blockedBus) error { return b.ResumeKey(ctx, "s", "k") },
-	"Bus.PauseTypes":         func(ctx context.Context, b *blockedBus) error { return b.PauseTypes(ctx, "blockable") },
+	"Bus.PauseTypes":         func(ctx context.Context, b *blockedBus) error { return b.PauseTypes(ctx, "blockable", "") },
 	"Bus.ResumeSubscription": func(ctx context.Context, b *blockedBus) error { return b.ResumeSubscription(ctx, "s") },
 	"Bus.ResumeTypes":        func(ctx context.Context, b *blockedBus) error { return b.ResumeTypes(ctx, "blockable") },
 	"Bus.Remove":             func(ctx context.Context, b *blockedBus) error { return b.Remove(ctx, "s") },

@@ -91,7 +91,7 @@ func TestAContextThatEndsWhileAnotherProcessHoldsTheLockEndsEverythingElse(t *te
 		f := SQLite.Reopen(t, path)
 		for name, call := range map[string]func(ctx context.Context) error{
 			"start": f.Start,
-			"pause": func(ctx context.Context) error { return f.PauseTypes(ctx, "order.*") },
+			"pause": func(ctx context.Context) error { return f.PauseTypes(ctx, "order.*", "") },
 		} {
 			unlock := lockOut(t, path)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -112,7 +112,7 @@ func TestARestoredBackupThatHasTheSameEventsIsNoticed(t *testing.T) {
 	f.Handle("reader", func(context.Context, runtime.Event[OrderPlaced]) error { seen.Add(1); return nil })
 	f.MustStart()
 	f.Idle()
-	Must(t, f.PauseSubscription(t.Context(), "reader"))
+	Must(t, f.PauseSubscription(t.Context(), "reader", ""))
 	f.Publish(1, 2, 3)
 	backup := backUp(t, f)
 	Must(t, f.ResumeSubscription(t.Context(), "reader"))

@@ -314,11 +314,11 @@ func (d *deployed) work() {
 		case 1, 2:
 			d.publishKeyed(t)
 		case 3:
-			Must(e.T, d.PauseTypes(e.Context(), d.specs[t].name))
+			Must(e.T, d.PauseTypes(e.Context(), d.specs[t].name, ""))
 		case 4:
 			for _, r := range e.recipients {
 				if name := d.names[r]; name != "" && e.IntN(3) == 0 {
-					Must(e.T, d.PauseSubscription(e.Context(), name))
+					Must(e.T, d.PauseSubscription(e.Context(), name, ""))
 				}
 			}
 		case 5:

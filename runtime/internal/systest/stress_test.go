@@ -227,13 +227,13 @@ func (s *stress) waitIdle() {
 // pauseOne pauses a subscription for a moment, and pauseTypes event types.
 func (s *stress) pauseOne() {
 	name := fmt.Sprintf("subscription %d", time.Now().UnixNano()%stressSubscriptions)
-	s.tolerate("pausing", s.PauseSubscription(s.Context(), name))
+	s.tolerate("pausing", s.PauseSubscription(s.Context(), name, ""))
 	s.passAMoment()
 	s.tolerate("resuming", s.ResumeSubscription(s.Context(), name))
 }
 
 func (s *stress) pauseTypes() {
-	s.tolerate("pausing", s.PauseTypes(s.Context(), "order.*"))
+	s.tolerate("pausing", s.PauseTypes(s.Context(), "order.*", ""))
 	s.passAMoment()
 	s.tolerate("resuming", s.ResumeTypes(s.Context(), "order.*"))
 	s.passAMoment()

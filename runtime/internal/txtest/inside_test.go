@@ -91,7 +91,7 @@ func (f *fixture) subscribe(name string) error {
 }
 
 func (f *fixture) pause() error {
-	return f.Bus.PauseSubscription(context.Background(), "known")
+	return f.Bus.PauseSubscription(context.Background(), "known", "")
 }
 
 // A call that waits comes at any time of the function, also in the last piece of its limit.

@@ -218,7 +218,7 @@ func (env *Env) TestAnEventShowsTheStateOfEachDelivery(t *testing.T) {
 		f.Subscribe("running", func(int, int) error { <-hold; return nil }, runtime.WithTimeout(time.Hour))
 		f.Subscribe("waiting", func(int, int) error { return runtime.Snooze(time.Hour) })
 		f.Subscribe("pending", Fine)
-		Must(t, f.PauseSubscription(t.Context(), "pending"))
+		Must(t, f.PauseSubscription(t.Context(), "pending", ""))
 		f.MustStart()
 		began := time.Now().UTC()
 		receipt := f.Publish(1)[0]
