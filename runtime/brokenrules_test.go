@@ -1,13 +1,16 @@
 package runtime_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -761,7 +764,11 @@ var brokenRules = []brokenRule{
 		"SET cursor = ? WHERE id = ?\", f.cursor, id)", "SET cursor = ? WHERE id = ?\", f.cursor-1, id)"},
 }
 
-var breakRules = flag.Bool("break", false, "break the rules of testdata/rules.txt that are marked, and see their tests fail; takes minutes")
+var (
+	breakRules = flag.Bool("break", false, "break the rules of testdata/rules.txt that are marked, and see their tests fail; takes minutes")
+	breakSome  = flag.Int("break.some", 0, "with -break: so many of them, at random")
+	breakSeed  = flag.Uint64("break.seed", 0, "with -break.some: the seed of an earlier run")
+)
 
 // The index of the rules says which tests were seen to fail. This keeps the list of them true;
 // with -break it sees them fail, each with a change that only the compiler sees.
@@ -774,7 +781,7 @@ func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 			marked[name] = true
 		}
 	}
-	breakable, folders := map[string]bool{}, testFolders(t)
+	breakable, fit := map[string]bool{}, brokenRules[:0:0]
 	for _, rule := range brokenRules {
 		if !marked[rule.test] {
 			t.Errorf("%s can be seen to fail, and testdata/rules.txt has no ✓ behind it", rule.test)
@@ -784,35 +791,74 @@ func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 		conformance.Must(t, err)
 		if n := strings.Count(string(source), rule.old); n != 1 {
 			t.Errorf("%s: %q occurs %d times in %s, want once: change the list with the code", rule.test, rule.old, n, rule.file)
-		} else if *breakRules {
-			t.Run(rule.test, func(t *testing.T) { rule.breaks(t, root, folders[rule.test], string(source)) })
-		}
-	}
-	for name := range marked {
-		if breakable[name] {
 			continue
 		}
-		t.Errorf("testdata/rules.txt has a ✓ behind %s, and nothing here breaks its rule", name)
+		fit = append(fit, rule)
+	}
+	for name := range marked {
+		if !breakable[name] {
+			t.Errorf("testdata/rules.txt has a ✓ behind %s, and nothing here breaks its rule", name)
+		}
+	}
+	if *breakRules {
+		seeFail(t, root, fit)
 	}
 }
 
-// breaks runs the test of a rule that is broken, which is in a folder.
-func (rule brokenRule) breaks(t *testing.T, root, folder, source string) {
+// seeFail breaks the rules one after the other, and sees the test of each fail.
+func seeFail(t *testing.T, root string, rules []brokenRule) {
+	folders, binaries := testFolders(t), map[string]string{}
+	if *breakSome > 0 {
+		seed := cmp.Or(*breakSeed, uint64(time.Now().UnixNano()))
+		t.Logf("see them again with -break.some %d -break.seed %d", *breakSome, seed)
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rules), func(i, j int) { rules[i], rules[j] = rules[j], rules[i] })
+		rules = rules[:min(*breakSome, len(rules))]
+	}
+	together := newSwitched(t, root, rules)
+	if named := flag.Lookup("test.run").Value.String(); strings.Contains(named, "/") {
+		clear(together.rules) // of a few, each is built apart in less time
+	} else {
+		for _, rule := range together.rules {
+			if folder := folders[rule.test]; binaries[folder] == "" {
+				binaries[folder] = together.build(t, folder)
+			}
+		}
+	}
+	for number, rule := range rules {
+		t.Run(rule.test, func(t *testing.T) {
+			t.Parallel()
+			name, folder := rule.test, folders[rule.test]
+			if suites[name] != "" {
+				name = "TestConformance/" + name
+			}
+			see := rule.fails
+			if _, ok := together.rules[number]; ok {
+				see = func(t *testing.T, root, folder, name string) string {
+					return together.fails(folder, binaries[folder], name, number)
+				}
+			}
+			if output := see(t, root, folder, name); !strings.Contains(output, "--- FAIL: "+name) {
+				t.Errorf("with %q instead of %q in %s it does not fail:\n%s", rule.new, rule.old, rule.file, output)
+			}
+		})
+	}
+}
+
+// fails runs a test that is in a folder, with a rule broken in a build of its own. It returns the output.
+func (rule brokenRule) fails(t *testing.T, root, folder, name string) string {
 	temporary := t.TempDir()
 	changed, overlay := filepath.Join(temporary, "changed.go"), filepath.Join(temporary, "overlay.json")
-	conformance.Must(t, os.WriteFile(changed, []byte(strings.Replace(source, rule.old, rule.new, 1)), 0o600))
+	source, err := os.ReadFile(filepath.Join(root, rule.file))
+	conformance.Must(t, err)
+	conformance.Must(t, os.WriteFile(changed, []byte(strings.Replace(string(source), rule.old, rule.new, 1)), 0o600))
 	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, rule.file): changed}})
 	conformance.Must(t, err)
 	conformance.Must(t, os.WriteFile(overlay, content, 0o600))
-	name := rule.test
-	if suites[name] != "" {
-		name = "TestConformance/" + name
-	}
-	run := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	test := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-timeout", "5m", "-run", run, "./"+folder)
+	test := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-timeout", "5m", "-run", runOnly(name), "./"+folder)
 	test.Dir = root
 	output, _ := test.CombinedOutput()
-	if !strings.Contains(string(output), "--- FAIL: "+name) {
-		t.Errorf("with %q instead of %q in %s it does not fail:\n%s", rule.new, rule.old, rule.file, output)
-	}
+	return string(output)
 }
+
+// runOnly is what -run is given for one test.
+func runOnly(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }
