@@ -182,8 +182,8 @@ var brokenLine = regexp.MustCompile(`\bbroken-(\d+)\.go:\d+:.*`)
 func (s *switched) build(t *testing.T, folder string) (binary string) {
 	binary = filepath.Join(s.overlay, strings.ReplaceAll(folder, "/", "-")+".test")
 	for {
-		build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", s.write(t), "-o", binary, "./"+folder)
-		build.Dir = s.root
+		build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", s.write(t), "-o", binary, ".")
+		build.Dir = filepath.Join(s.root, folder) // which may be in a module of its own
 		output, err := build.CombinedOutput()
 		if err == nil {
 			return binary
@@ -211,7 +211,7 @@ func (s *switched) drop(t *testing.T, output string) (some bool) {
 
 // fails runs a test with a rule broken, and returns its output.
 func (s *switched) fails(folder, binary, name string, number int) string {
-	test := exec.Command(binary, "-test.timeout", "5m", "-test.run", runOnly(name))
+	test := exec.Command(binary, "-test.timeout", breakTime.String(), "-test.run", runOnly(name))
 	test.Dir = filepath.Join(s.root, folder)
 	test.Env = append(os.Environ(), brokenEnv+"="+strconv.Itoa(number))
 	output, _ := test.CombinedOutput()
