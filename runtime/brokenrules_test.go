@@ -829,6 +829,9 @@ func seeFail(t *testing.T, root string, rules []brokenRule) {
 				binaries[folder] = together.build(t, folder)
 			}
 		}
+		for folder, binary := range binaries {
+			together.passes(t, folders, folder, binary)
+		}
 	}
 	for number, rule := range rules {
 		t.Run(rule.test, func(t *testing.T) {

@@ -183,7 +183,7 @@ func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) 
 			t.Error("nothing was rolled back")
 		}
 		f.wantNumber(1, "SELECT count(*) FROM entry")
-		if n := refused.Load(); calls.Load() != 2 || n != 0 && n != 2 {
+		if n := refused.Load(); n != 0 && n != calls.Load() {
 			t.Errorf("it could not publish in %d of %d calls", n, calls.Load())
 		}
 		if len(outcome.Deliveries) != 1 || outcome.Deliveries[0].Failures != 0 {
