@@ -59,6 +59,7 @@ module() {
 fuzzing() {
   local folder package target inputs
   while read -r folder package target inputs; do
-    (cd "$folder" && go test -vet=off -timeout 2h "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$((inputs * $1))x" -fuzzminimizetime 10x </dev/null)
+    (cd "$folder" && go test -vet=off -timeout 2h "$package" -run '^$' -fuzz "^$target\$" \
+      -fuzztime "$((inputs * $1))x" -fuzzminimizetime 10x </dev/null)
   done < <(grep -v '^#' .ci/fuzzing.txt)
 }

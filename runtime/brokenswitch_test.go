@@ -63,7 +63,10 @@ func newSwitched(t *testing.T, root string, rules []brokenRule) *switched {
 		from := bytes.Index(f.source, []byte(rule.old))
 		for _, d := range f.file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if ok && fn.Body != nil && fn.Name.Name != "init" && f.at(fn.Body.Lbrace) < from && from+len(rule.old) <= f.at(fn.Body.Rbrace) {
+			if !ok || fn.Body == nil || fn.Name.Name == "init" {
+				continue
+			}
+			if f.at(fn.Body.Lbrace) < from && from+len(rule.old) <= f.at(fn.Body.Rbrace) {
 				f.copies[number], s.rules[number] = fn, rule
 			}
 		}
@@ -131,7 +134,8 @@ func (f *switchedFile) switching(rules map[int]brokenRule) string {
 		if r := fn.Type.Results; r != nil {
 			results = " " + f.text(r.Pos(), r.End())
 		}
-		out.WriteString(f.text(last, fn.Type.Func) + "func " + receiver + fn.Name.Name + generic + parameters + results + " {")
+		signature := generic + parameters + results + " "
+		out.WriteString(f.text(last, fn.Type.Func) + "func " + receiver + fn.Name.Name + signature + "{")
 		slices.Sort(byFunc[fn])
 		for _, number := range byFunc[fn] {
 			name := fmt.Sprintf("%s_broken%d", fn.Name.Name, number)
@@ -143,7 +147,7 @@ func (f *switchedFile) switching(rules map[int]brokenRule) string {
 			}
 			fmt.Fprintf(&out, " if brokenRule == %q { %s };", strconv.Itoa(number), call)
 			body := strings.Replace(f.text(fn.Body.Lbrace, fn.Body.Rbrace+1), rules[number].old, rules[number].new, 1)
-			fmt.Fprintf(&copies, "\n//line broken-%d.go:1\nfunc %s%s%s%s%s %s\n", number, receiver, name, generic, parameters, results, body)
+			fmt.Fprintf(&copies, "\n//line broken-%d.go:1\nfunc %s%s%s%s\n", number, receiver, name, signature, body)
 		}
 		last = fn.Body.Lbrace + 1
 	}
@@ -194,7 +198,7 @@ func (s *switched) build(t *testing.T, folder string) (binary string) {
 	}
 }
 
-// drop leaves out the rules that do not compile beside the others: they are built apart. It reports whether there are some.
+// drop leaves out the rules that do not compile beside the others: they are built apart. It reports whether there are any.
 func (s *switched) drop(t *testing.T, output string) (some bool) {
 	for _, match := range brokenLine.FindAllStringSubmatch(output, -1) {
 		number, err := strconv.Atoi(match[1])

@@ -57,14 +57,14 @@ func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 		t.Errorf("only %d rules were found: is their form another one?", len(listed))
 	}
 	if n := len(unbroken); n != unbrokenRules {
-		t.Errorf("%d rules have no test that was seen to fail, and say no reason by construction; want %d, and with each that is broken one less:\n\t%s",
+		t.Errorf("%d rules have no test that was seen to fail, and no reason by construction; want %d, or less:\n\t%s",
 			n, unbrokenRules, strings.Join(unbroken, "\n\t"))
 	}
 }
 
 // unbrokenRules is how many rules no recorded change of the code breaks. There are to be none: a rule
 // that no code can break says why in testdata/rules.txt, by construction.
-const unbrokenRules = 12
+const unbrokenRules = 9
 
 // testedRule is a rule of docs/semantics.md with its tests.
 type testedRule struct {
