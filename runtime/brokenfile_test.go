@@ -197,4 +197,9 @@ var brokenFile = []brokenRule{
 	{"TestALimitRetriesThatManyDeadLettersOldestFirst", "runtime/internal/sqlite/inspect_sweep.go",
 		"ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?) d",
 		"ORDER BY d.dead_at, d.subscription, d.seq DESC LIMIT ?) d"},
+	{"TestAHandlerWhoseTimeIsUpStopsAsking", "runtime/answers.go",
+		"		err = bus.lend(ctx, attempt, seq, wait)\n",
+		"		err = bus.lend(context.Background(), attempt, seq, func(context.Context) error { return wait(context.Background()) })\n"},
+	{"TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll", "runtime/tx_handler.go",
+		"			a.Rewind()\n", ""},
 }
