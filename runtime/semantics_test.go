@@ -64,7 +64,7 @@ func TestEveryRuleOfTheSemanticsNamesTestsThatExist(t *testing.T) {
 
 // unbrokenRules is how many rules no recorded change of the code breaks. There are to be none: a rule
 // that no code can break says why in testdata/rules.txt, by construction.
-const unbrokenRules = 8
+const unbrokenRules = 6
 
 // testedRule is a rule of docs/semantics.md with its tests.
 type testedRule struct {
