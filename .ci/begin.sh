@@ -1,4 +1,4 @@
-# What both tiers begin with. It is sourced by a script that has gone to the root of the project.
+# What all tiers begin with. It is sourced by a script that has gone to the root of the project.
 set -euo pipefail
 
 step() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
@@ -53,4 +53,13 @@ postgres() {
 # The modules in folders with a go.mod of their own: module FOLDER, and what go test is given.
 module() {
   (cd "$1" && go mod tidy -diff && go vet ./... && go test -vet=off -timeout 20m "${@:2}")
+}
+
+# Each target of fuzzing.txt: fuzzing HOW_MANY_TIMES_THE_INPUTS.
+fuzzing() {
+  local folder package target inputs
+  while read -r folder package target inputs; do
+    (cd "$folder" && go test -vet=off -timeout 2h "$package" -run '^$' -fuzz "^$target\$" \
+      -fuzztime "$((inputs * $1))x" -fuzzminimizetime 10x </dev/null)
+  done < <(grep -v '^#' .ci/fuzzing.txt)
 }

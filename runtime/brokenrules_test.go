@@ -1,13 +1,18 @@
 package runtime_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busgen/busgen/runtime/internal/conformance"
 )
@@ -234,8 +239,6 @@ var brokenRules = []brokenRule{
 		"len(a.events) == 0:\n\t\treturn dst, a.next, nil", "len(a.events) == 0:\n\t\treturn dst, max(a.next, c.ground.tail.end()), nil"},
 	{"TestPollSaysWhetherThereIsMore", "runtime/internal/sqlite/consumer.go", // the rows of another process's express events are not looked for
 		"	c.express.look()\n", ""},
-	{"TestEveryLogIsHandledToItsEndWithoutAnotherPublish", "runtime/internal/dispatch/intake.go", // a batch does not poll on for express events
-		"	return critical+high > 0 || in.more", "	return in.more"},
 	{"TestPollSaysWhetherThereIsMore", "runtime/internal/sqlite/poll.go", // a short answer is said to be the end
 		"return dst, next < c.ground.tail.end(), nil // what", "return dst, len(events) == limit, nil // what"},
 	{"TestALookThatFailsHalfWayIsRepeated", "runtime/internal/sqlite/owner.go",
@@ -248,8 +251,6 @@ var brokenRules = []brokenRule{
 		"if size <= engine.MaxBatch {", "if size > 0 {"},
 	{"TestMetadataHasAMebibyteHoweverLargePayloadsMayBe", "runtime/bus.go",
 		"min(b.config.payloadLimit, engine.MaxMetadata)", "b.config.payloadLimit"},
-	{"TestAStrictOrderWhoseWindowIsFullGoesOnAfterACrashLoop", "runtime/internal/dispatch/queue/queue.go", // nobody asks for what was put off
-		" || p.awaited > 0 && len(p.behind) > 0\n", "\n"},
 	{"TestASubscriptionThatStallsIsLookedAtAndTheLogTheCountsAndTheHealthSaySo", "runtime/internal/dispatch/intake.go",
 		"	in.woken()\n	return looked", "	return looked"},
 	{"TestASubscriptionAtRestLooksLessAndLess", "runtime/internal/dispatch/stall.go",
@@ -284,8 +285,6 @@ var brokenRules = []brokenRule{
 		"maxInsertBytes = 1 << 20", "maxInsertBytes = 1 << 40"},
 	{"TestAnEventThatIsTooLongToBeReadIsADeadLetterAndItsNeighboursAreHandled", "runtime/internal/dispatch/intake.go",
 		"if d.Unreadable != nil {", "if false {"},
-	{"TestTheHealthAndTheCountsSayThatADiskIsFull", "runtime/internal/sqlite/ground.go", // a page that finds room is believed
-		`l.vfs == "" && !hasRoom(`, `l.vfs == "" && false && !hasRoom(`},
 	{"TestWhatWritesNothingDoesNotTellThatTheDiskCanBeWrittenAgain", "runtime/internal/sqlite/writer.go",
 		"w.faults.noteWrite(err, b.requests, w.conn.Commits() != before)", "w.faults.noteWrite(err, b.requests, before >= 0)"},
 	{"TestWhatWritesNothingDoesNotTellThatTheDiskCanBeWrittenAgain", "runtime/internal/sqlite/ground.go", // what is tried writes nothing
@@ -327,8 +326,6 @@ var brokenRules = []brokenRule{
 		"s.ColumnType(6) != sqlite3.NULL", "s.ColumnType(6) == 99"},
 	{"TestTheOutboxPublishesInATransactionalHandlerAndInTheDatabase", "runtime/internal/sqlite/programs.go",
 		"		p.gate.published.Store(true)\n", ""},
-	{"TestAStatementThatWasPreparedBeforePublishesByATriggerOfTheProgram", "runtime/internal/sqlite/sqlapi/statements.go",
-		"	s.shared.prepared(raw) // it may have been prepared anew\n", ""},
 	{"TestThePowerMayFailWhileALogIsMovedThatWasNotSynced", "runtime/internal/sqlite/database/transaction.go",
 		"	if !c.disk.logLoose {\n", "	if true {\n"},
 	{"TestThePowerMayFailWhileALogThatWasNotSyncedIsClosed", "runtime/internal/sqlite/database/conn.go",
@@ -373,8 +370,6 @@ var brokenRules = []brokenRule{
 		"return keyed(uses)", "return false"},
 	{"TestRatesHoldOverRestartsAndLoseNothing", "runtime/limiter.go",
 		"log.ReturnLimits(context.Background(), unused)", "error(nil)"},
-	{"TestALimiterIsFreeAgainHoweverItsFunctionEnds", "runtime/limiter.go",
-		"	defer call.End()\n", ""},
 	{"TestAGroupResumesAtTheMemberThatFailed", "runtime/internal/dispatch/run.go",
 		"v.Progress = encodeProgress(r.done, r.Progress)", "v.Progress = r.Progress"},
 	{"TestEventsPublishedByAMemberAreStoredWithItsSuccess", "runtime/internal/dispatch/run.go",
@@ -507,8 +502,6 @@ var brokenRules = []brokenRule{
 		"lent := s.places.lend(a)", "lent := false"},
 	{"TestAnAwaitedEventOvertakesEverything", "runtime/internal/dispatch/intake.go",
 		"seqs := in.queue.ToPoll(time.Now())", "seqs := in.queue.ToPoll(time.Now())[:0]"},
-	{"TestAHandlerWaitsForAChildInOtherSubscriptions", "runtime/internal/dispatch/queue/queue.go",
-		"if len(q.urgent) > 0 && (guest || !q.suspected()) {", "if len(q.urgent) > 0 && (guest || q.ready[1].empty()) {"},
 	{"TestAWaitingHandlerLendsItsPartitionKey", "runtime/internal/dispatch/places.go",
 		"case !p.queue.Free(r.Key):", "case false:"},
 	{"TestAHandlerWaitsInSeveralGoroutines", "runtime/internal/dispatch/places.go",
@@ -523,8 +516,6 @@ var brokenRules = []brokenRule{
 		"	c.open(loan)\n	c.leave(loan)", "	c.open(nil)\n	c.leave(loan)"},
 	{"TestAnOpenBreakerHoldsAwaitedEvents", "runtime/internal/dispatch/places.go",
 		"b.Status(time.Now()).State == breaker.HalfOpen", "b.Status(time.Now()).State == breaker.Open"},
-	{"TestSuspectsThatWaitLetOthersRun", "runtime/internal/dispatch/places.go",
-		"p.gate.leave(a.run.alone)", "p.gate.leave(false)"},
 	{"TestAChildThatKillsItsProcessIsFoundAndItsParentGoesOn", "runtime/internal/dispatch/places.go",
 		"p.consumer.SetWaiting(a.Delivery, true)", "p.consumer.SetWaiting(a.Delivery, false)"},
 	{"TestAHandlerThatGoesOnAfterItsWaitIsASuspectAgain", "runtime/internal/dispatch/places.go",
@@ -555,8 +546,6 @@ var brokenRules = []brokenRule{
 		"case interrupted, f.stopped && s.stopped.Load():", "case interrupted:"},
 	{"TestAnEventIsEitherCancelledOrBegun", "runtime/internal/sqlite/cancel.go",
 		"!own.settled && !own.started.IsZero()", "own.settled && !own.started.IsZero()"},
-	{"TestACancelledEventIsNotHandled", "runtime/internal/sqlite/cancel.go",
-		"AND state IN ('waiting', 'held')", "AND state = 'held'"},
 	{"TestAnEventThatRanAtACrashIsCancelled", "runtime/internal/sqlite/cancel_event.go",
 		"d.State == event.StateRunning && d.cancelled", "d.State == event.StateRunning && !d.cancelled"},
 	{"TestAwaitSinceReturnsTheOldestEventThatMatches", "runtime/internal/sqlite/watch.go",
@@ -615,8 +604,6 @@ var brokenRules = []brokenRule{
 		"beat.Passed(o.files.placed, pollDelay)", "beat.Passed(o.files.placed, 1000*pollDelay)"},
 	{"TestAConflictIsLookedForAnewWhenAllIsRolledBack", "runtime/internal/sqlite/batch.go",
 		"	r.refused = nil // what", "	// what"},
-	{"TestPreparedStatementsFollowTheSchema", "runtime/internal/sqlite/sqlapi/statements.go",
-		"if raw.Step() { // which", "if raw.Busy() { // which"},
 	{"TestAFunctionThatWaitsForAnotherTransactionIsNotCalledAfterItsContextHasEnded", "runtime/internal/sqlite/transact.go",
 		"	err := ctx.Err() // it may", "	err := error(nil) // it may"},
 	{"TestAFunctionRunsAgainWhenAnotherRollsBackAll", "runtime/internal/sqlite/agenda.go",
@@ -765,7 +752,13 @@ var brokenRules = []brokenRule{
 		"SET cursor = ? WHERE id = ?\", f.cursor, id)", "SET cursor = ? WHERE id = ?\", f.cursor-1, id)"},
 }
 
-var breakRules = flag.Bool("break", false, "break the rules of testdata/rules.txt that are marked, and see their tests fail; takes minutes")
+var (
+	breakRules = flag.Bool("break", false, "break the rules of testdata/rules.txt that are marked, and see their tests fail; takes minutes")
+	breakSome  = flag.Int("break.some", 0, "with -break: so many of them, at random")
+	breakSeed  = flag.Uint64("break.seed", 0, "with -break.some: the seed of an earlier run")
+	breakOnly  = flag.String("break.only", "", "with -break: those whose tests match this expression")
+	breakTime  = flag.Duration("break.timeout", 5*time.Minute, "with -break: how long a test may take")
+)
 
 // The index of the rules says which tests were seen to fail. This keeps the list of them true;
 // with -break it sees them fail, each with a change that only the compiler sees.
@@ -778,8 +771,8 @@ func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 			marked[name] = true
 		}
 	}
-	breakable, folders := map[string]bool{}, testFolders(t)
-	for _, rule := range brokenRules {
+	breakable, fit := map[string]bool{}, brokenRules[:0:0]
+	for _, rule := range slices.Concat(brokenRules, brokenHandling, brokenFile) {
 		if !marked[rule.test] {
 			t.Errorf("%s can be seen to fail, and testdata/rules.txt has no ✓ behind it", rule.test)
 		}
@@ -788,35 +781,79 @@ func TestTestsMarkedInTheSemanticsHaveBeenSeenToFail(t *testing.T) {
 		conformance.Must(t, err)
 		if n := strings.Count(string(source), rule.old); n != 1 {
 			t.Errorf("%s: %q occurs %d times in %s, want once: change the list with the code", rule.test, rule.old, n, rule.file)
-		} else if *breakRules {
-			t.Run(rule.test, func(t *testing.T) { rule.breaks(t, root, folders[rule.test], string(source)) })
-		}
-	}
-	for name := range marked {
-		if breakable[name] {
 			continue
 		}
-		t.Errorf("testdata/rules.txt has a ✓ behind %s, and nothing here breaks its rule", name)
+		fit = append(fit, rule)
+	}
+	for name := range marked {
+		if !breakable[name] {
+			t.Errorf("testdata/rules.txt has a ✓ behind %s, and nothing here breaks its rule", name)
+		}
+	}
+	if *breakRules {
+		seeFail(t, root, fit)
 	}
 }
 
-// breaks runs the test of a rule that is broken, which is in a folder.
-func (rule brokenRule) breaks(t *testing.T, root, folder, source string) {
+// seeFail breaks the rules one after the other, and sees the test of each fail.
+func seeFail(t *testing.T, root string, rules []brokenRule) {
+	folders, binaries := testFolders(t), map[string]string{}
+	if *breakSome > 0 {
+		seed := cmp.Or(*breakSeed, uint64(time.Now().UnixNano()))
+		t.Logf("see them again with -break.some %d -break.seed %d", *breakSome, seed)
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rules), func(i, j int) { rules[i], rules[j] = rules[j], rules[i] })
+		rules = rules[:min(*breakSome, len(rules))]
+	}
+	only := regexp.MustCompile(*breakOnly)
+	rules = slices.DeleteFunc(rules, func(rule brokenRule) bool { return !only.MatchString(rule.test) })
+	together := newSwitched(t, root, rules)
+	if named := flag.Lookup("test.run").Value.String(); strings.Contains(named, "/") {
+		clear(together.rules) // of a few, each is built apart in less time
+	} else {
+		for _, rule := range together.rules {
+			if folder := folders[rule.test]; binaries[folder] == "" {
+				binaries[folder] = together.build(t, folder)
+			}
+		}
+		for folder, binary := range binaries {
+			together.passes(t, folders, folder, binary)
+		}
+	}
+	for number, rule := range rules {
+		t.Run(rule.test, func(t *testing.T) {
+			t.Parallel()
+			name, folder := rule.test, folders[rule.test]
+			if suites[name] != "" {
+				name = "TestConformance/" + name
+			}
+			see := rule.fails
+			if _, ok := together.rules[number]; ok {
+				see = func(t *testing.T, root, folder, name string) string {
+					return together.fails(folder, binaries[folder], name, number)
+				}
+			}
+			if output := see(t, root, folder, name); !strings.Contains(output, "--- FAIL: "+name) {
+				t.Errorf("with %q instead of %q in %s it does not fail:\n%s", rule.new, rule.old, rule.file, output)
+			}
+		})
+	}
+}
+
+// fails runs a test that is in a folder, with a rule broken in a build of its own. It returns the output.
+func (rule brokenRule) fails(t *testing.T, root, folder, name string) string {
 	temporary := t.TempDir()
 	changed, overlay := filepath.Join(temporary, "changed.go"), filepath.Join(temporary, "overlay.json")
-	conformance.Must(t, os.WriteFile(changed, []byte(strings.Replace(source, rule.old, rule.new, 1)), 0o600))
+	source, err := os.ReadFile(filepath.Join(root, rule.file))
+	conformance.Must(t, err)
+	conformance.Must(t, os.WriteFile(changed, []byte(strings.Replace(string(source), rule.old, rule.new, 1)), 0o600))
 	content, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, rule.file): changed}})
 	conformance.Must(t, err)
 	conformance.Must(t, os.WriteFile(overlay, content, 0o600))
-	name := rule.test
-	if suites[name] != "" {
-		name = "TestConformance/" + name
-	}
-	run := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	test := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-timeout", "5m", "-run", run, "./"+folder)
-	test.Dir = root
+	test := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-timeout", breakTime.String(), "-run", runOnly(name), ".")
+	test.Dir = filepath.Join(root, folder) // which may be in a module of its own
 	output, _ := test.CombinedOutput()
-	if !strings.Contains(string(output), "--- FAIL: "+name) {
-		t.Errorf("with %q instead of %q in %s it does not fail:\n%s", rule.new, rule.old, rule.file, output)
-	}
+	return string(output)
 }
+
+// runOnly is what -run is given for one test.
+func runOnly(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }

@@ -53,6 +53,12 @@ func (env *Env) TestADeliveryThatWaitsForALimitCanBeCancelled(t *testing.T) {
 		if !outcome.Deliveries[0].Discarded {
 			t.Errorf("the outcome is %+v", outcome)
 		}
+		Must(t, receipts[1].Cancel(t.Context()))
+		time.Sleep(time.Second)
+		if n := f.Stats().Subscriptions[0].Limited; n != 0 {
+			t.Errorf("%d that are cancelled wait for the limit", n)
+		}
+		f.Publish(3)
 		free()
 		f.Idle()
 		if n := f.Stats().Subscriptions[0].Limited; attempts.Load() != 1 || n != 0 {

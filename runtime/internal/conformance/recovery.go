@@ -371,7 +371,9 @@ func (env *Env) TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		healthy = true
 
 		other := env.Reopen(t, f.Path)
-		outcome, err := other.Publish(2)[0].Wait(t.Context())
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		outcome, err := other.Publish(2)[0].Wait(soon)
 		Must(t, err)
 		if err := outcome.Err(); err != nil || len(outcome.Deliveries) != 1 {
 			t.Errorf("the outcome seen by the other bus is %+v", outcome)
@@ -384,7 +386,7 @@ func (env *Env) TestARunningBusSeesTheEventsAndRetriesOfOthers(t *testing.T) {
 		began := time.Now()
 		_, err = inspector.Retry(t.Context(), inspect.Only(letters[0].Key))
 		Must(t, err)
-		for len(seen.All()) < 2 {
+		for len(seen.All()) < 2 && since(began) < time.Minute {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := since(began); took > time.Second {

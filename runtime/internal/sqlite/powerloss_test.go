@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,8 @@ import (
 //   - an event whose Append returned nil is there, unchanged, in its place;
 //   - one whose Append returned an error is not, unless it was the power cut
 //     that interrupted it; then its whole batch is there or nothing of it;
-//   - events staged with a success are there if and only if the success is;
+//   - events staged with a success are there if and only if the success is, and both
+//     stay once they were written;
 //   - a disposition that was written before a later event was synced stays;
 //   - every other delivery is handed out again, in order, and can be settled;
 //   - who was at work is a suspect if the claims are left, and nobody else is;
@@ -46,6 +48,7 @@ type powerLoss struct {
 	*machine
 	claims  []byte // as they were at some moment of this life
 	started bool   // this life has come to work
+	enough  bool   // the power fails now
 }
 
 func (r *powerLoss) run() {
@@ -79,11 +82,12 @@ func (r *powerLoss) cutWithin() int {
 
 // live works until the power fails, or it has done enough.
 func (r *powerLoss) live() {
+	r.enough = false
 	if r.started = r.start(); !r.started {
 		return
 	}
 	for range 10 + r.IntN(40) {
-		if r.fs.Dead() {
+		if r.fs.Dead() || r.enough {
 			return
 		}
 		r.step()
@@ -119,8 +123,10 @@ func (r *powerLoss) step() {
 		r.poll(r.consumers[r.IntN(len(r.consumers))], 1+r.IntN(5))
 	case n < 83:
 		r.work()
-	case n < 90:
+	case n < 88:
 		r.flush()
+	case n < 90:
+		r.publishWithSuccess()
 	case n < 95:
 		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
 	case n < 98:
@@ -142,6 +148,22 @@ func (r *powerLoss) publishTooLate() {
 		r.fail("an Append whose context had ended returned %v", err)
 	}
 	call.fate = refused
+}
+
+// publishWithSuccess handles a delivery at hand with a handler that publishes. Often the power
+// fails as soon as that is written, before anything else is synced.
+func (r *powerLoss) publishWithSuccess() {
+	at := slices.IndexFunc(r.held, func(d *polled) bool { return !d.begun() })
+	if at < 0 {
+		return
+	}
+	d := r.held[at]
+	r.held = slices.Delete(r.held, at, at+1)
+	r.begin(d)
+	r.settle(d, engine.Disposition{Kind: engine.Done, Staged: r.records(r.sim, simTypes, 1+r.IntN(3), 100)})
+	r.flush()
+	r.enough = r.chance(50)
+	r.count("successes that published")
 }
 
 // work begins a delivery at hand, or settles it.

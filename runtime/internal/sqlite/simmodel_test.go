@@ -147,21 +147,41 @@ func (m *model) each(f func(p *pair)) {
 	}
 }
 
-// flushed is told that every disposition of a life is in the file.
+// flushed is told that every disposition of a life is in the file. A success that published is
+// on the disk then, and with it whatever was in the file before.
 func (m *model) flushed(life int) {
+	var published []*pair
+	m.each(func(p *pair) {
+		if !p.written && p.disposition != 0 && p.life == life && p.staged != nil {
+			published = append(published, p)
+		}
+	})
+	if len(published) > 0 {
+		m.synced()
+	}
 	m.each(func(p *pair) { p.written = p.written || p.disposition != 0 && p.life == life })
+	for _, p := range published {
+		p.seal()
+	}
 }
 
 // synced is told that everything in the file is on the disk.
 func (m *model) synced() {
 	m.each(func(p *pair) {
-		if p.written && !p.sealed {
-			p.sealed, p.atLeast, p.runsAtLeast = true, p.counted, p.runs
-		}
-		if p.sealed && p.staged != nil {
-			p.staged.fate = stored
+		if p.written {
+			p.seal()
 		}
 	})
+}
+
+// seal says that the disposition is on the disk.
+func (p *pair) seal() {
+	if !p.sealed {
+		p.sealed, p.atLeast, p.runsAtLeast = true, p.counted, p.runs
+	}
+	if p.staged != nil {
+		p.staged.fate = stored
+	}
 }
 
 // died is told that the life has ended. Dispositions that were not sealed may

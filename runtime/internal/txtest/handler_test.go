@@ -141,7 +141,7 @@ func TestAHandlerThatPanicsOrTakesTooLongStoresNothing(t *testing.T) {
 func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) {
 	forBoth(t, func(t *testing.T, subscribe func(f *fixture, name string, handler runtime.TxHandler[booking], opts ...runtime.SubscribeOption) error) {
 		f := open(t, 1)
-		var attempts atomic.Int32
+		var attempts, calls, refused atomic.Int32
 		f.must(subscribe(f, "book", func(ctx context.Context, tx runtime.Tx, e runtime.Event[booking]) error {
 			attempts.Add(1)
 			if e.Attempt != 1 {
@@ -150,8 +150,11 @@ func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) 
 			if e.Payload.Amount == 0 {
 				return nil
 			}
+			calls.Add(1)
 			_, err := runtime.Publish(ctx, f.Bus, bookedType, booking{1, 0}) // staged
-			if err != nil && !errors.Is(err, runtime.ErrAttemptOver) {       // which it is for what runs after the handler
+			if errors.Is(err, runtime.ErrAttemptOver) {                      // which it is for what runs after the handler
+				refused.Add(1)
+			} else if err != nil {
 				return err
 			}
 			_, err = tx.ExecContext(ctx, "INSERT INTO entry (account, amount) VALUES (1, ?)", e.Payload.Amount)
@@ -180,6 +183,14 @@ func TestAHandlerRunsAgainWithinItsAttemptWhenAnotherRollsBackAll(t *testing.T) 
 			t.Error("nothing was rolled back")
 		}
 		f.wantNumber(1, "SELECT count(*) FROM entry")
+		events := 2
+		if n := refused.Load(); n > 0 {
+			events = 1
+			if n != calls.Load() {
+				t.Errorf("it could not publish in %d of %d calls", n, calls.Load())
+			}
+		}
+		f.wantNumber(events, "SELECT count(*) FROM busgen_log")
 		if len(outcome.Deliveries) != 1 || outcome.Deliveries[0].Failures != 0 {
 			t.Errorf("the outcome is %+v", outcome)
 		}
@@ -227,7 +238,7 @@ func TestHandlersWithoutATransactionAreRefused(t *testing.T) {
 		for _, opt := range []runtime.SubscribeOption{runtime.InGroup("other"), runtime.Ephemeral()} {
 			_, err := runtime.SubscribeTx(f.Bus, bookedType, "within", within, opt)
 			var refused *runtime.SubscribeError
-			if !errors.As(err, &refused) {
+			if !errors.As(err, &refused) || !strings.Contains(refused.Problem, "transaction") {
 				t.Errorf("SubscribeTx gives %v", err)
 			}
 		}
