@@ -41,14 +41,14 @@ func (j joining) Join(ctx context.Context, home any, records []engine.Record) er
 	if !ok {
 		return unsupported("the bus has neither postgres.Outbox nor postgres.Relay, so it", "publish in a transaction of Postgres", "give one of these options to Open")
 	}
+	q := querierOf(j.tx)
 	switch j.tx.(type) {
 	case pgx.Tx, *sql.Tx:
 	default:
-		return fmt.Errorf("postgres: In: %T is no pgx.Tx and no *sql.Tx", j.tx)
+		q = nil
 	}
-	q, err := querierOf(j.tx)
-	if err != nil {
-		return err
+	if q == nil {
+		return fmt.Errorf("postgres: In: the transaction, a %T, is nil or neither a pgx.Tx nor a *sql.Tx", j.tx)
 	}
 	t, bell := at.outbox()
 	if err := t.insert(ctx, q, records); err != nil {

@@ -31,7 +31,7 @@ func (l *lease) held(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	l.renewed = time.Time{}
-	err := l.db.query(ctx, func(scan func(into ...any) error) error {
+	err := l.db(ctx, func(scan func(into ...any) error) error {
 		var former *string
 		if err := scan(&former); err != nil {
 			return err

@@ -48,7 +48,7 @@ func withRelay(db DB, opts []Option, around func(*relay) outbox.Relay) runtime.O
 		err = errors.New("postgres: WithNotify of Relay needs a connection to listen on")
 	}
 	if err != nil {
-		return runtime.WithEngine(refused{err})
+		return runtime.WithEngine(invalid{err})
 	}
 	return outbox.WithRelay(func() outbox.Relay {
 		return around(&relay{tables: t, bell: newBell(t), left: map[int64]time.Time{}})
@@ -150,7 +150,7 @@ func (r *relay) prune(ctx context.Context, to outbox.Bus) {
 			continue
 		}
 		pause = pruneEvery
-		tables := operate.Tables{Schema: r.schema, Query: r.db.query}
+		tables := operate.Tables{Schema: r.schema, Query: r.db}
 		if _, err := tables.Prune(ctx, to.Inspect); err != nil && ctx.Err() == nil {
 			to.Logger.Warn("old marks of handled events cannot be deleted; trying again in an hour", "schema", r.schema, "error", err)
 		}
@@ -295,7 +295,7 @@ func (r *relay) keepParts(ctx context.Context) error {
 		}
 	}
 	var old []string
-	err := r.db.query(ctx, func(scan func(into ...any) error) error {
+	err := r.db(ctx, func(scan func(into ...any) error) error {
 		var name string
 		err := scan(&name)
 		if name < partOf(time.Now().UTC().Add(-r.keep)) {
