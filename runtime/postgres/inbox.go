@@ -219,11 +219,11 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dispatch.Attempt, failed map[int]error, staged []engine.Record, known map[uuid.UUID]bool) error {
 	if len(failed) > 0 {
 		items = slices.DeleteFunc(slices.Clone(items), func(a *dispatch.Attempt) bool { return known[a.ID] })
-		var events []string
-		var runs []int64
+		var undone []*dispatch.Attempt
 		for i := range failed {
-			events, runs = append(events, items[i].ID.String()), append(runs, runOf(items[i]))
+			undone = append(undone, items[i])
 		}
+		events, runs := keysOf(undone)
 		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::text[]::uuid[], $3::bigint[]))"), id, events, runs)
 		if err != nil {
 			return fmt.Errorf("leave out the events of a batch that have failed: %w", err)
@@ -238,22 +238,21 @@ func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dis
 	return nil
 }
 
-// runOf tells a replay from what was before it: it is when the replay began, in microseconds, and 0 for an event that was not
-// replayed. It is the same in all attempts.
-func runOf(a *dispatch.Attempt) int64 {
-	if !a.Replayed {
-		return 0
+// keysOf returns what marks have of events. The run tells a replay from what was before it: it is when the replay began, in
+// microseconds, and 0 for an event that was not replayed. It is the same in all attempts.
+func keysOf(items []*dispatch.Attempt) (events []string, runs []int64) {
+	for _, a := range items {
+		events, runs = append(events, a.ID.String()), append(runs, 0)
+		if a.Replayed {
+			runs[len(runs)-1] = a.Since.UnixMicro()
+		}
 	}
-	return a.Since.UnixMicro()
+	return events, runs
 }
 
 // mark marks events as handled, and returns those that were before. It waits for transactions that mark one of them.
 func (in *inbox[Tx]) mark(ctx context.Context, q querier, id int, items []*dispatch.Attempt) (known map[uuid.UUID]bool, err error) {
-	var events []string
-	var runs []int64
-	for _, a := range items {
-		events, runs = append(events, a.ID.String()), append(runs, runOf(a))
-	}
+	events, runs := keysOf(items)
 	marked := make(map[string]bool, len(items))
 	err = q(ctx, func(scan func(into ...any) error) error {
 		var event string

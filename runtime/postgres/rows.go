@@ -168,13 +168,9 @@ func (t *tables) remove(ctx context.Context, seqs []int64) (id uint64, err error
 	if t.keep > 0 {
 		statement += ", kept AS (" + keepRows + ")"
 	}
-	err = t.db(ctx, func(scan func(into ...any) error) error {
-		var text string
-		if err := scan(&text); err != nil {
-			return err
-		}
+	text := ""
+	if err = t.db.one(ctx, &text, t.in(statement+" SELECT pg_current_xact_id()::text"), seqs); err == nil {
 		id, err = strconv.ParseUint(text, 10, 64)
-		return err
-	}, t.in(statement+" SELECT pg_current_xact_id()::text"), seqs)
+	}
 	return id, err
 }

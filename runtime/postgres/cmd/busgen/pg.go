@@ -117,19 +117,7 @@ func (p *pg) run(on cli.Engines, args []string, do func(p *pg) (string, error)) 
 		return "", err
 	}
 	defer conn.Close(context.WithoutCancel(p.ctx))
-	p.Query = func(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error {
-		rows, err := conn.Query(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := each(rows.Scan); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	}
+	p.Query = operate.Reading(conn.Query)
 	if p.hasBus {
 		if p.bus, err = on.Open(p.ctx, p.args[0]); err != nil {
 			return "", err
@@ -146,13 +134,13 @@ func (p *pg) run(on cli.Engines, args []string, do func(p *pg) (string, error)) 
 
 // report returns a report as people or programs read it.
 func (p *pg) report(document any, text string, err error) (string, error) {
-	if err != nil || !p.json {
-		if err != nil {
-			text = ""
-		}
-		return text, err
+	switch {
+	case err != nil:
+		return "", err
+	case p.json:
+		return cli.Document(document)
 	}
-	return cli.Document(document)
+	return text, nil
 }
 
 // confirm asks, unless nothing is changed.
