@@ -25,7 +25,7 @@ func Floored(db DB, looks func(floor int64)) runtime.Option {
 		query := r.db
 		r.db = func(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error {
 			if statement == r.in(selectRows) {
-				looks(args[0].(int64))
+				looks(args[1].(int64))
 			}
 			return query(ctx, each, statement, args...)
 		}

@@ -41,13 +41,10 @@ func (j joining) Join(ctx context.Context, home any, records []engine.Record) er
 	if !ok {
 		return unsupported("the bus has neither postgres.Outbox nor postgres.Relay, so it", "publish in a transaction of Postgres", "give one of these options to Open")
 	}
+	_, ofPgx := j.tx.(pgx.Tx)
+	_, ofSQL := j.tx.(*sql.Tx)
 	q := querierOf(j.tx)
-	switch j.tx.(type) {
-	case pgx.Tx, *sql.Tx:
-	default:
-		q = nil
-	}
-	if q == nil {
+	if q == nil || !ofPgx && !ofSQL {
 		return fmt.Errorf("postgres: In: the transaction, a %T, is nil or neither a pgx.Tx nor a *sql.Tx", j.tx)
 	}
 	t, bell := at.outbox()

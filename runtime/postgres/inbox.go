@@ -224,7 +224,7 @@ func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dis
 			undone = append(undone, items[i])
 		}
 		events, runs := keysOf(undone)
-		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::text[]::uuid[], $3::bigint[]))"), id, events, runs)
+		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::text[]::uuid[], $3::bigint[]))"), replanned, id, events, runs)
 		if err != nil {
 			return fmt.Errorf("leave out the events of a batch that have failed: %w", err)
 		}
@@ -299,10 +299,8 @@ func (in *inbox[Tx]) subscription(ctx context.Context, a *dispatch.Attempt) (int
 // asked returns what becomes of an attempt whose handler has returned an error. undone is the error of the rollback.
 func (in *inbox[Tx]) asked(ctx context.Context, err, undone error) error {
 	state := sqlState(err)
-	switch {
-	case ctx.Err() != nil, dispatch.Steers(err), slices.Contains(idled, state):
-		return err
-	case undone != nil && !isOver(undone), state == "40001", state == "40P01":
+	conflict := state == "40001" || state == "40P01"
+	if (conflict || undone != nil && !isOver(undone)) && ctx.Err() == nil && !dispatch.Steers(err) && !slices.Contains(idled, state) {
 		return &dispatch.UncommittedError{Err: err}
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -115,9 +116,12 @@ const selectRows = `
 		FROM (SELECT * FROM busgen.outbox WHERE seq > $1::bigint AND seq <> ALL (coalesce($2::bigint[], '{}')) ORDER BY seq LIMIT $3::int) head
 	) found ON ahead < $4::bigint ORDER BY seq`
 
+// replanned lets Postgres plan a statement each time: the plan of when the table was empty reads all of it.
+const replanned = pgx.QueryExecModeExec
+
 // read returns the first rows behind a number that others can see, without some.
 func (t *tables) read(ctx context.Context, floor int64, without []int64) (v view, err error) {
-	now := time.Now()
+	now, size := time.Now(), 0
 	err = t.db(ctx, func(scan func(into ...any) error) error {
 		var open string
 		var seq, due, created, age *int64
@@ -144,13 +148,9 @@ func (t *tables) read(ctx context.Context, floor int64, without []int64) (v view
 		if len(v.rows) == 0 {
 			v.oldest = time.Duration(*age) * time.Microsecond
 		}
-		v.rows = append(v.rows, r)
+		v.rows, size = append(v.rows, r), size+len(r.Payload)
 		return nil
-	}, t.in(selectRows), floor, without, lookRows, lookBytes)
-	size := 0
-	for i := range v.rows {
-		size += len(v.rows[i].Payload)
-	}
+	}, t.in(selectRows), replanned, floor, without, lookRows, lookBytes)
 	v.full = len(v.rows) == lookRows || size >= lookBytes
 	return v, err
 }
@@ -169,7 +169,7 @@ func (t *tables) remove(ctx context.Context, seqs []int64) (id uint64, err error
 		statement += ", kept AS (" + keepRows + ")"
 	}
 	text := ""
-	if err = t.db.one(ctx, &text, t.in(statement+" SELECT pg_current_xact_id()::text"), seqs); err == nil {
+	if err = t.db.one(ctx, &text, t.in(statement+" SELECT pg_current_xact_id()::text"), replanned, seqs); err == nil {
 		id, err = strconv.ParseUint(text, 10, 64)
 	}
 	return id, err

@@ -40,15 +40,9 @@ bus that the outbox is relayed to: a file, or an address such as nats://a,b,c/sh
 	})
 	verb := func(use, short, long, example string, flags string, do func(p *pg) (string, error)) {
 		p := &pg{hasBus: strings.Contains(use, "FILE")}
-		least, most := strings.Count(use, " URL")+strings.Count(use, " FILE"), 2
-		if !p.hasBus {
-			most = 1
-		}
-		if strings.Contains(use, "VALUE") {
-			least, most = 3, 1000
-		}
+		least := len(strings.Fields(use)) - 1
 		p.cmd = &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < least || len(args) > most {
+			if len(args) < least || len(args) > least && !strings.HasSuffix(use, "…") {
 				return fmt.Errorf("%s takes %s: see \"%s --help\"", cmd.CommandPath(), use[strings.Index(use, " ")+1:], cmd.CommandPath())
 			}
 			return nil
