@@ -212,7 +212,7 @@ func TestOneProcessRelays(t *testing.T) {
 		return errors.New("another process relays while one has the lease")
 	})
 	conformance.Must(t, other.Start(t.Context()))
-	for i := range 50 {
+	for i := range 20 {
 		_, err := place(t.Context(), from, "Ada", i)
 		conformance.Must(t, err)
 		f.drained()
@@ -233,11 +233,11 @@ func TestALookReadsNoMoreThanItTakesHoweverMuchWaits(t *testing.T) {
 		conformance.Must(t, err)
 		f.drained()
 	}
-	const n = 60_000
 	f.exec(`INSERT INTO busgen.outbox (id, type, version, payload) SELECT gen_random_uuid(), 'order.placed', 1,
-		'{"order_id":"' || lpad(i::text, 150, 'x') || '","number":1}' FROM generate_series(1, $1) i`, n)
-	f.until("all is relayed", func() bool { return bus.Stats().Outbox.Relayed >= n })
-	f.until("looks and deletions have found rows by their numbers", func() bool {
-		return f.number("SELECT coalesce(sum(idx_tup_fetch), 0) FROM pg_stat_user_tables WHERE relname = 'outbox'") >= 3*n/2
+		'{"order_id":"' || lpad(i::text, 1000, 'x') || '","number":1}' FROM generate_series(1, 20000) i`)
+	f.until("looks find rows by their numbers, and not only deletions", func() bool {
+		relayed := int(bus.Stats().Outbox.Relayed)
+		found := f.number("SELECT coalesce(sum(idx_tup_fetch), 0) FROM pg_stat_user_tables WHERE relname = 'outbox'")
+		return relayed > 1000 && found > relayed*3/2
 	})
 }
