@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
@@ -225,7 +226,10 @@ func TestOneProcessRelays(t *testing.T) {
 // The plan of a statement that was prepared while the table was empty reads all of it: a million events would take an hour.
 func TestALookReadsNoMoreThanItTakesHoweverMuchWaits(t *testing.T) {
 	f := newFixture(t)
-	bus := f.relay()
+	one, err := pgxpool.New(t.Context(), f.url+"&pool_max_conns=1") // a connection keeps what it has prepared
+	conformance.Must(t, err)
+	t.Cleanup(one.Close)
+	bus := f.open(filepath.Join(t.TempDir(), "bus.db"), postgres.Relay(one))
 	conformance.Must(t, bus.Start(t.Context()))
 	from := f.outbox()
 	for i := range 20 {
