@@ -40,8 +40,6 @@ var brokenRules = []struct {
 			"row_number() OVER (ORDER BY xmin::text::bigint, seq) AS seq FROM busgen.outbox WHERE seq > $1::bigint"},
 	{"TestALookBeginsBehindWhatIsRelayed", "relay.go", // the floor is ignored
 		"r.read(try, r.floor.at,", "r.read(try, 0,"},
-	{"TestALookReadsNoMoreThanItTakesHoweverMuchWaits", "rows.go", // the plan is that of an empty table
-		"t.in(selectRows), replanned, floor,", "t.in(selectRows), floor,"},
 	{"TestAnEventIsRelayedWhenItsTransactionIsOnDisk", "relay.go", // the flush of asynchronous commits is not waited for
 		"if !v.flushed {", "if !v.flushed && ctx == nil {"},
 	{"TestACommitWhoseAnswerIsLostIsFoundByItsMark", "inbox.go", // the mark is not in the commit

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
@@ -221,27 +220,4 @@ func TestOneProcessRelays(t *testing.T) {
 	if failing := other.Stats().Outbox.Failing; failing != "" {
 		t.Error(failing)
 	}
-}
-
-// The plan of a statement that was prepared while the table was empty reads all of it: a million events would take an hour.
-func TestALookReadsNoMoreThanItTakesHoweverMuchWaits(t *testing.T) {
-	f := newFixture(t)
-	one, err := pgxpool.New(t.Context(), f.url+"&pool_max_conns=1") // a connection keeps what it has prepared
-	conformance.Must(t, err)
-	t.Cleanup(one.Close)
-	bus := f.open(filepath.Join(t.TempDir(), "bus.db"), postgres.Relay(one))
-	conformance.Must(t, bus.Start(t.Context()))
-	from := f.outbox()
-	for i := range 20 {
-		_, err := place(t.Context(), from, "Ada", i)
-		conformance.Must(t, err)
-		f.drained()
-	}
-	f.exec(`INSERT INTO busgen.outbox (id, type, version, payload) SELECT gen_random_uuid(), 'order.placed', 1,
-		'{"order_id":"' || lpad(i::text, 1000, 'x') || '","number":1}' FROM generate_series(1, 20000) i`)
-	f.until("looks find rows by their numbers, and not only deletions", func() bool {
-		relayed := int(bus.Stats().Outbox.Relayed)
-		found := f.number("SELECT coalesce(sum(idx_tup_fetch), 0) FROM pg_stat_user_tables WHERE relname = 'outbox'")
-		return relayed > 1000 && found > relayed*3/2
-	})
 }
