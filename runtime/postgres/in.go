@@ -41,14 +41,11 @@ func (j joining) Join(ctx context.Context, home any, records []engine.Record) er
 	if !ok {
 		return unsupported("the bus has neither postgres.Outbox nor postgres.Relay, so it", "publish in a transaction of Postgres", "give one of these options to Open")
 	}
-	switch j.tx.(type) {
-	case pgx.Tx, *sql.Tx:
-	default:
-		return fmt.Errorf("postgres: In: %T is no pgx.Tx and no *sql.Tx", j.tx)
-	}
-	q, err := querierOf(j.tx)
-	if err != nil {
-		return err
+	_, ofPgx := j.tx.(pgx.Tx)
+	_, ofSQL := j.tx.(*sql.Tx)
+	q := querierOf(j.tx)
+	if q == nil || !ofPgx && !ofSQL {
+		return fmt.Errorf("postgres: In: the transaction, a %T, is nil or neither a pgx.Tx nor a *sql.Tx", j.tx)
 	}
 	t, bell := at.outbox()
 	if err := t.insert(ctx, q, records); err != nil {

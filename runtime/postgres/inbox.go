@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
@@ -130,22 +130,25 @@ type inbox[Tx any] struct {
 	*tables
 	bell  *bell
 	host  outbox.Host
-	begin beginner[Tx]
+	begin func(ctx context.Context) (Tx, ending, error)
 
 	mu sync.Mutex
 	id int // of the subscription; 0 until it is known
 }
 
 func newInbox[Tx any](bus *runtime.Bus, name string, begin beginner[Tx], none bool, opts []runtime.SubscribeOption) (*inbox[Tx], []runtime.SubscribeOption, error) {
-	in := &inbox[Tx]{host: outbox.HostOf(bus), begin: begin}
+	in := &inbox[Tx]{host: outbox.HostOf(bus)}
 	at, ok := in.host.Home.(interface{ outbox() (*tables, *bell) })
 	_, relays := in.host.Home.(outbox.Relay)
 	err := unsupported("the bus has no postgres.Relay, so it", "handle events in transactions of Postgres", "give this option to Open")
 	if ok && relays {
 		in.tables, in.bell = at.outbox()
-		err = begin.fits(in.tables)
+		in.begin, err = begin(in.on), nil
 	}
-	if err == nil && none {
+	switch {
+	case err == nil && in.begin == nil:
+		err = errors.New("Subscribe and SubscribeBatch are for a postgres.Relay with a *pgxpool.Pool, and SubscribeSQL for one with a *sql.DB")
+	case err == nil && none:
 		err = errors.New("the handler is nil")
 	}
 	if err != nil {
@@ -169,7 +172,7 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 	if err != nil {
 		return in.failed(ctx, fmt.Errorf("look up the subscription in Postgres: %w%s", err, hintOf(err)))
 	}
-	tx, t, err := in.begin.begin(ctx, in.tables)
+	tx, t, err := in.begin(ctx)
 	if err != nil {
 		return in.failed(ctx, fmt.Errorf("begin a transaction of Postgres: %w", err))
 	}
@@ -179,7 +182,8 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 			t.rollback()
 		}
 	}()
-	known, err := in.mark(ctx, t.q, id, w.items)
+	q := querierOf(tx)
+	known, err := in.mark(ctx, q, id, w.items)
 	if err != nil {
 		return in.failed(ctx, fmt.Errorf("mark an event as handled in Postgres: %w%s", err, hintOf(err)))
 	}
@@ -196,7 +200,7 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 		return err
 	}
 	staged = slices.DeleteFunc(staged, func(r engine.Record) bool { return r.Duplicate })
-	if err := in.finish(ctx, t.q, id, w.items, failed, staged, known); err != nil {
+	if err := in.finish(ctx, q, id, w.items, failed, staged, known); err != nil {
 		return in.failed(ctx, err)
 	}
 	ended = true
@@ -215,12 +219,12 @@ func (in *inbox[Tx]) handle(ctx context.Context, w work[Tx]) error {
 func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dispatch.Attempt, failed map[int]error, staged []engine.Record, known map[uuid.UUID]bool) error {
 	if len(failed) > 0 {
 		items = slices.DeleteFunc(slices.Clone(items), func(a *dispatch.Attempt) bool { return known[a.ID] })
-		var events, runs array
+		var undone []*dispatch.Attempt
 		for i := range failed {
-			events.add(items[i].ID.String())
-			runs.add(runOf(items[i]))
+			undone = append(undone, items[i])
 		}
-		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::uuid[], $3::bigint[]))"), id, events.end(), runs.end())
+		events, runs := keysOf(undone)
+		err := q.exec(ctx, in.in("DELETE FROM busgen.inbox WHERE subscription = $1::int AND (event, run) IN (SELECT * FROM unnest($2::text[]::uuid[], $3::bigint[]))"), replanned, id, events, runs)
 		if err != nil {
 			return fmt.Errorf("leave out the events of a batch that have failed: %w", err)
 		}
@@ -234,31 +238,30 @@ func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dis
 	return nil
 }
 
-// runOf tells a replay from what was before it: it is when the replay began, in microseconds, and 0 for an event that was not
-// replayed. It is the same in all attempts.
-func runOf(a *dispatch.Attempt) string {
-	if !a.Replayed {
-		return "0"
+// keysOf returns what marks have of events. The run tells a replay from what was before it: it is when the replay began, in
+// microseconds, and 0 for an event that was not replayed. It is the same in all attempts.
+func keysOf(items []*dispatch.Attempt) (events []string, runs []int64) {
+	for _, a := range items {
+		events, runs = append(events, a.ID.String()), append(runs, 0)
+		if a.Replayed {
+			runs[len(runs)-1] = a.Since.UnixMicro()
+		}
 	}
-	return strconv.FormatInt(a.Since.UnixMicro(), 10)
+	return events, runs
 }
 
 // mark marks events as handled, and returns those that were before. It waits for transactions that mark one of them.
 func (in *inbox[Tx]) mark(ctx context.Context, q querier, id int, items []*dispatch.Attempt) (known map[uuid.UUID]bool, err error) {
-	var events, runs array
-	for _, a := range items {
-		events.add(a.ID.String())
-		runs.add(runOf(a))
-	}
+	events, runs := keysOf(items)
 	marked := make(map[string]bool, len(items))
-	err = q.query(ctx, func(scan func(into ...any) error) error {
+	err = q(ctx, func(scan func(into ...any) error) error {
 		var event string
 		err := scan(&event)
 		marked[event] = true
 		return err
 	}, in.in(`INSERT INTO busgen.inbox (subscription, event, run)
-		SELECT $1::int, event, run FROM unnest($2::uuid[], $3::bigint[]) AS new (event, run) ORDER BY event
-		ON CONFLICT DO NOTHING RETURNING event::text`), id, events.end(), runs.end())
+		SELECT $1::int, event, run FROM unnest($2::text[]::uuid[], $3::bigint[]) AS new (event, run) ORDER BY event
+		ON CONFLICT DO NOTHING RETURNING event::text`), id, events, runs)
 	if err != nil || len(marked) == len(items) {
 		return nil, err
 	}
@@ -278,18 +281,14 @@ func (in *inbox[Tx]) subscription(ctx context.Context, a *dispatch.Attempt) (int
 	if in.id > 0 {
 		return in.id, nil
 	}
-	var former array
-	for _, name := range a.HandlerAliases() {
-		former.add(name)
-	}
 	id, name := 0, a.HandlerName()
 	err := in.db.exec(ctx, in.in(`UPDATE busgen.subscriptions SET name = $1::text WHERE id = (SELECT min(id) FROM busgen.subscriptions WHERE name = ANY ($2::text[]))
-		AND NOT EXISTS (SELECT FROM busgen.subscriptions WHERE name = $1::text)`), name, former.end())
+		AND NOT EXISTS (SELECT FROM busgen.subscriptions WHERE name = $1::text)`), name, a.HandlerAliases())
 	if err == nil {
 		err = in.db.exec(ctx, in.in("INSERT INTO busgen.subscriptions (name) VALUES ($1::text) ON CONFLICT DO NOTHING"), name)
 	}
 	if err == nil {
-		err = in.db.query(ctx, func(scan func(into ...any) error) error { return scan(&id) }, in.in("SELECT id FROM busgen.subscriptions WHERE name = $1::text"), name)
+		err = in.db.one(ctx, &id, in.in("SELECT id FROM busgen.subscriptions WHERE name = $1::text"), name)
 	}
 	if err == nil {
 		in.id = id
@@ -300,10 +299,8 @@ func (in *inbox[Tx]) subscription(ctx context.Context, a *dispatch.Attempt) (int
 // asked returns what becomes of an attempt whose handler has returned an error. undone is the error of the rollback.
 func (in *inbox[Tx]) asked(ctx context.Context, err, undone error) error {
 	state := sqlState(err)
-	switch {
-	case ctx.Err() != nil, dispatch.Steers(err), slices.Contains(idled, state):
-		return err
-	case undone != nil && !isOver(undone), state == "40001", state == "40P01":
+	conflict := state == "40001" || state == "40P01"
+	if (conflict || undone != nil && !isOver(undone)) && ctx.Err() == nil && !dispatch.Steers(err) && !slices.Contains(idled, state) {
 		return &dispatch.UncommittedError{Err: err}
 	}
 	return err
@@ -330,28 +327,22 @@ var idled = []string{"25P03", "57P05"}
 
 func isOver(err error) bool { return errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, sql.ErrTxDone) }
 
-// beginner begins transactions of a kind.
-type beginner[Tx any] struct {
-	fits  func(t *tables) error
-	begin func(ctx context.Context, t *tables) (Tx, ending, error)
-}
+// beginner returns what begins transactions of a kind on a database, or nil if it has none of that kind.
+type beginner[Tx any] func(on DB) func(ctx context.Context) (Tx, ending, error)
 
-// ending ends a transaction, and runs statements in it.
+// ending ends a transaction.
 type ending struct {
-	q        querier
 	commit   func() error // takes patience at most
 	rollback func() error
 }
 
-var beginPgx = beginner[pgx.Tx]{
-	fits: func(t *tables) error {
-		if _, ok := t.db.(ofPgx); !ok || t.db.(ofPgx).turn != nil {
-			return errors.New("its handlers need the transactions of a *pgxpool.Pool: give one to postgres.Relay, or use SubscribeSQL with a *sql.DB")
-		}
+func beginPgx(on DB) func(ctx context.Context) (pgx.Tx, ending, error) {
+	pool, ok := on.(*pgxpool.Pool)
+	if !ok {
 		return nil
-	},
-	begin: func(ctx context.Context, t *tables) (pgx.Tx, ending, error) {
-		tx, err := t.db.(ofPgx).on.Begin(ctx)
+	}
+	return func(ctx context.Context) (pgx.Tx, ending, error) {
+		tx, err := pool.Begin(ctx)
 		if err != nil {
 			return nil, ending{}, err
 		}
@@ -361,27 +352,18 @@ var beginPgx = beginner[pgx.Tx]{
 			defer close(cut)
 			conn.Close()
 		})
-		stay := func() {
-			if !stop() {
-				<-cut // or it would cut the connection of somebody else
+		end := func(within time.Duration, how func(context.Context) error) func() error {
+			return func() error {
+				if !stop() {
+					<-cut // or it would cut the connection of another transaction
+				}
+				try, end := context.WithTimeout(context.WithoutCancel(ctx), within)
+				defer end()
+				return how(try)
 			}
 		}
-		return held{tx}, ending{
-			q: ofPgx{tx, nil},
-			commit: func() error {
-				stay()
-				try, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
-				defer end()
-				return tx.Commit(try)
-			},
-			rollback: func() error {
-				stay()
-				try, end := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-				defer end()
-				return tx.Rollback(try)
-			},
-		}, nil
-	},
+		return held{tx}, ending{end(patience, tx.Commit), end(time.Second, tx.Rollback)}, nil
+	}
 }
 
 // held is a transaction that its handler cannot end.
@@ -395,35 +377,27 @@ func (held) Commit(context.Context) error { return errHeld }
 // Rollback implements [pgx.Tx].
 func (held) Rollback(context.Context) error { return errHeld }
 
-var beginSQL = beginner[*sql.Tx]{
-	fits: func(t *tables) error {
-		if _, ok := t.db.(ofSQL); !ok {
-			return errors.New("its handlers need the transactions of a *sql.DB: give one to postgres.Relay, or use Subscribe with a *pgxpool.Pool")
-		}
+func beginSQL(on DB) func(ctx context.Context) (*sql.Tx, ending, error) {
+	db, ok := on.(*sql.DB)
+	if !ok {
 		return nil
-	},
-	begin: func(ctx context.Context, t *tables) (*sql.Tx, ending, error) {
+	}
+	return func(ctx context.Context) (*sql.Tx, ending, error) {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the end of which rolls back
 		stop := context.AfterFunc(ctx, cancel)
-		tx, err := t.db.(ofSQL).db.BeginTx(own, nil)
+		tx, err := db.BeginTx(own, nil)
 		if err != nil {
 			cancel()
 			return nil, ending{}, err
 		}
-		return tx, ending{
-			q: ofSQL{tx, nil},
-			commit: func() error {
-				stop()
-				late := time.AfterFunc(patience, cancel)
-				defer cancel()
-				defer late.Stop()
-				return tx.Commit()
-			},
-			rollback: func() error {
+		end := func(how func() error) func() error {
+			return func() error {
 				stop()
 				defer cancel()
-				return tx.Rollback()
-			},
-		}, nil
-	},
+				defer time.AfterFunc(patience, cancel).Stop()
+				return how()
+			}
+		}
+		return tx, ending{end(tx.Commit), end(tx.Rollback)}, nil
+	}
 }

@@ -224,14 +224,10 @@ func TestASubscriptionThatCannotHaveTransactionsIsRefused(t *testing.T) {
 	f := newFixture(t)
 	handle := func(context.Context, within, order) error { return nil }
 	relay := f.relay()
-	one, err := pgx.Connect(t.Context(), f.url)
-	conformance.Must(t, err)
-	defer one.Close(t.Context())
 	for what, err := range map[string]error{
 		"a bus without a relay": second(ways["pgx"](f.open(filepath.Join(t.TempDir(), "bus.db")), "a", handle)),
 		"a bus with an outbox":  second(ways["batch"](f.outbox(), "a", handle)),
 		"another database":      second(ways["database/sql"](relay, "a", handle)),
-		"a connection":          second(ways["pgx"](f.open(filepath.Join(t.TempDir(), "bus.db"), postgres.Relay(one)), "a", handle)),
 		"an ephemeral one":      second(ways["pgx"](relay, "b", handle, runtime.Ephemeral())),
 		"no bus":                second(ways["pgx"](nil, "a", handle)),
 		"no handler":            second(postgres.Subscribe(relay, conformance.PlacedType, "c", nil)),

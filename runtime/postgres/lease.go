@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,9 +33,11 @@ func (l *lease) held(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	l.renewed = time.Time{}
-	err := l.db.query(ctx, func(scan func(into ...any) error) error {
+	err := errNoRow
+	wrong := l.db(ctx, func(scan func(into ...any) error) error {
 		var former *string
-		if err := scan(&former); err != nil {
+		var held bool
+		if err = scan(&former, &held); !held {
 			return err
 		}
 		if l.renewed, l.had, l.former = now, true, ""; former != nil && *former != l.bus {
@@ -41,11 +45,14 @@ func (l *lease) held(ctx context.Context) (bool, error) {
 		}
 		return nil
 	}, l.in(`
-		UPDATE busgen.relay SET owner = $1::uuid, bus = $2::text, until = clock_timestamp() + make_interval(secs => $3::int)
-		FROM (SELECT bus FROM busgen.relay) before WHERE until < clock_timestamp() OR owner = $1::uuid
-		RETURNING before.bus`), l.owner.String(), l.bus, int(leaseTime/time.Second))
-	return !l.renewed.IsZero(), err
+		WITH held AS (UPDATE busgen.relay SET owner = $1::uuid, bus = $2::text, until = clock_timestamp() + make_interval(secs => $3::int)
+			WHERE until < clock_timestamp() OR owner = $1::uuid RETURNING one)
+		SELECT bus, EXISTS (SELECT FROM held) FROM busgen.relay`), l.owner.String(), l.bus, int(leaseTime/time.Second))
+	return !l.renewed.IsZero(), cmp.Or(wrong, err)
 }
+
+// errNoRow is about a schema whose tables were restored without what is in them.
+var errNoRow = errors.New("the table relay has no row, so no process can relay: run INSERT INTO busgen.relay DEFAULT VALUES")
 
 // end lets others relay at once.
 func (l *lease) end() {

@@ -1,20 +1,15 @@
 package postgres
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// DB is a *[pgxpool.Pool], a *[sql.DB] of the driver of pgx (stdlib), or a *[pgx.Conn] that the program does not use itself,
-// which does not connect again when it ends. It stays open when the bus is shut down.
+// DB is a *[github.com/jackc/pgx/v5/pgxpool.Pool], or a *[database/sql.DB] of the driver of pgx (stdlib). It stays open when the bus is shut down.
 type DB any
 
 // Option changes how a database is used.
@@ -85,11 +80,12 @@ func KeepRelayed(d time.Duration) Option {
 // tables is the database with the tables of an outbox.
 type tables struct {
 	settings
-	db querier
+	on DB
+	db querier // on it
 }
 
-func newTables(db DB, opts []Option) (*tables, error) {
-	t := &tables{settings: settings{schema: "busgen", least: 5 * time.Millisecond, most: 50 * time.Millisecond}}
+func newTables(on DB, opts []Option) (*tables, error) {
+	t := &tables{settings: settings{schema: "busgen", least: 5 * time.Millisecond, most: 50 * time.Millisecond}, on: on, db: querierOf(on)}
 	for i, opt := range opts {
 		if opt == nil {
 			return nil, fmt.Errorf("postgres: option %d is nil", i+1)
@@ -98,52 +94,15 @@ func newTables(db DB, opts []Option) (*tables, error) {
 			return nil, fmt.Errorf("postgres: %w", err)
 		}
 	}
-	var err error
-	t.db, err = querierOf(db)
-	return t, err
+	if _, tx := on.(pgx.Tx); tx || t.db == nil {
+		return t, fmt.Errorf("postgres: the database, a %T, is nil or neither a *pgxpool.Pool nor a *sql.DB", on)
+	}
+	return t, nil
 }
 
 // in returns a statement with the schema before the names of tables.
-func (t *tables) in(statement string) string {
-	return strings.ReplaceAll(statement, "busgen.", `"`+t.schema+`".`)
+func (s *settings) in(statement string) string {
+	return strings.ReplaceAll(statement, "busgen.", `"`+s.schema+`".`)
 }
 
-func (t *tables) channel() string { return t.schema + "_outbox" }
-
-// querier runs statements.
-type querier interface {
-	exec(ctx context.Context, statement string, args ...any) error
-	// query calls each for each row.
-	query(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error
-	// within calls f in a transaction.
-	within(ctx context.Context, f func(q querier) error) error
-}
-
-// querierOf returns what runs statements on a DB, or in a transaction.
-func querierOf(on any) (querier, error) {
-	switch on := on.(type) {
-	case *pgxpool.Pool:
-		if on != nil {
-			return ofPgx{on, nil}, nil
-		}
-	case *pgx.Conn:
-		if on != nil {
-			return ofPgx{on, make(chan struct{}, 1)}, nil
-		}
-	case pgx.Tx:
-		if on != nil {
-			return ofPgx{on, nil}, nil
-		}
-	case *sql.DB:
-		if on != nil {
-			return ofSQL{on, on}, nil
-		}
-	case *sql.Tx:
-		if on != nil {
-			return ofSQL{on, nil}, nil
-		}
-	default:
-		return nil, fmt.Errorf("postgres: %T is not known here: give a *pgxpool.Pool, a *pgx.Conn or a *sql.DB, and to In a pgx.Tx or a *sql.Tx", on)
-	}
-	return nil, errors.New("postgres: the database or transaction is nil")
-}
+func (s *settings) channel() string { return s.schema + "_outbox" }

@@ -4,8 +4,10 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/conformance"
+	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/postgres"
 )
 
@@ -182,5 +185,39 @@ func TestNoEventIsLostWhateverOrderTransactionsCommitIn(t *testing.T) {
 	}
 	if all := len(handled.All()); all != wanted {
 		t.Errorf("%d events were handled, %d were committed", all, wanted)
+	}
+}
+
+// Dead rows that a snapshot keeps are not looked at again.
+func TestALookBeginsBehindWhatIsRelayed(t *testing.T) {
+	f := newFixture(t)
+	floor := &conformance.Journal[int64]{}
+	conformance.Must(t, f.open(filepath.Join(t.TempDir(), "bus.db"), postgres.Floored(f.pool, floor.Add)).Start(t.Context()))
+	from := f.outbox()
+	for i := range 3 {
+		_, err := place(t.Context(), from, "Ada", i)
+		conformance.Must(t, err)
+		f.drained()
+	}
+	f.until("the floor has risen to the last row", func() bool { return slices.Contains(floor.All(), 3) })
+}
+
+func TestOneProcessRelays(t *testing.T) {
+	f := newFixture(t)
+	from, path := f.outbox(), filepath.Join(t.TempDir(), "bus.db")
+	bus := f.open(path, postgres.Relay(f.pool))
+	conformance.Must(t, bus.Start(t.Context()))
+	f.until("it relays", func() bool { return bus.Stats().Outbox.Relaying })
+	other := f.intercepted(filepath.Join(t.TempDir(), "other.db"), func(context.Context, []engine.Record, func() error) error {
+		return errors.New("another process relays while one has the lease")
+	})
+	conformance.Must(t, other.Start(t.Context()))
+	for i := range 20 {
+		_, err := place(t.Context(), from, "Ada", i)
+		conformance.Must(t, err)
+		f.drained()
+	}
+	if failing := other.Stats().Outbox.Failing; failing != "" {
+		t.Error(failing)
 	}
 }

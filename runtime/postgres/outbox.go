@@ -34,16 +34,16 @@ func Outbox(db DB, opts ...Option) runtime.Option {
 		err = errors.New("postgres: KeepRelayed, and WithNotify with a connection, are options of Relay and not of Outbox")
 	}
 	if err != nil {
-		return runtime.WithEngine(refused{err})
+		return runtime.WithEngine(invalid{err})
 	}
 	return runtime.WithEngine(outboxEngine{t})
 }
 
-// refused is the engine of a bus whose options are not valid.
-type refused struct{ err error }
+// invalid is the engine of a bus whose options are not valid.
+type invalid struct{ err error }
 
 // Open implements [engine.Engine].
-func (r refused) Open(context.Context, string, engine.Options) (engine.Log, error) { return nil, r.err }
+func (i invalid) Open(context.Context, string, engine.Options) (engine.Log, error) { return nil, i.err }
 
 // outboxEngine implements [engine.Engine].
 type outboxEngine struct{ *tables }
@@ -56,21 +56,9 @@ func (e outboxEngine) Open(ctx context.Context, target string, _ engine.Options)
 	return &log{tables: e.tables, target: target, bell: newBell(e.tables)}, nil
 }
 
-// check looks whether the schema is there.
-func (t *tables) check(ctx context.Context) error {
-	version := 0
-	err := t.db.query(ctx, func(scan func(into ...any) error) error { return scan(&version) }, t.in("SELECT version FROM busgen.version"))
-	if err == nil && version > schemaVersion {
-		err = errNewer
-	}
-	return err
-}
-
-var errNewer = errors.New("the schema of the outbox is newer than this program")
-
 // log is the outbox as a log to which events are only appended.
 type log struct {
-	unsupportedLog
+	only
 	*tables
 	target string
 	bell   *bell

@@ -3,111 +3,41 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/busgen/busgen/runtime/postgres/internal/operate"
 )
 
-// Arguments are texts, numbers and nil only, which all drivers and all their modes understand: statements say what
-// the types are.
+// querier runs statements on a database or in a transaction. Arguments are texts, numbers, lists of them and nil, which all
+// modes of pgx understand: statements say what the types are.
+type querier operate.Query
 
-// ofPgx is a querier on a pool, a connection or a transaction of pgx.
-type ofPgx struct {
-	on interface {
-		Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
-		Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
-		Begin(ctx context.Context) (pgx.Tx, error)
+// querierOf returns the querier of a [DB] or a transaction, or nil if it is neither.
+func querierOf(on any) querier {
+	if v := reflect.ValueOf(on); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
 	}
-	turn chan struct{} // of a single connection, which has one user at a time; nil for none
+	switch on := on.(type) {
+	case *pgxpool.Pool:
+		return querier(operate.Reading(on.Query))
+	case pgx.Tx:
+		return querier(operate.Reading(on.Query))
+	case *sql.DB:
+		return querier(operate.Reading(on.QueryContext))
+	case *sql.Tx:
+		return querier(operate.Reading(on.QueryContext))
+	}
+	return nil
 }
 
-// take waits for the connection.
-func (q ofPgx) take(ctx context.Context) (give func(), err error) {
-	if q.turn == nil {
-		return func() {}, nil
-	}
-	select {
-	case q.turn <- struct{}{}:
-		return func() { <-q.turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+func (q querier) exec(ctx context.Context, statement string, args ...any) error {
+	return q(ctx, nil, statement, args...)
 }
 
-func (q ofPgx) exec(ctx context.Context, statement string, args ...any) error {
-	give, err := q.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer give()
-	_, err = q.on.Exec(ctx, statement, args...)
-	return err
-}
-
-func (q ofPgx) query(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error {
-	give, err := q.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer give()
-	rows, err := q.on.Query(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func (q ofPgx) within(ctx context.Context, f func(q querier) error) error {
-	give, err := q.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer give()
-	return pgx.BeginFunc(ctx, q.on, func(tx pgx.Tx) error { return f(ofPgx{tx, nil}) })
-}
-
-// ofSQL is a querier of database/sql.
-type ofSQL struct {
-	on interface {
-		ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
-		QueryContext(ctx context.Context, statement string, args ...any) (*sql.Rows, error)
-	}
-	db *sql.DB // nil for a transaction
-}
-
-func (q ofSQL) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := q.on.ExecContext(ctx, statement, args...)
-	return err
-}
-
-func (q ofSQL) query(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error {
-	rows, err := q.on.QueryContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func (q ofSQL) within(ctx context.Context, f func(q querier) error) error {
-	tx, err := q.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := f(ofSQL{tx, nil}); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
+// one reads the row of a statement that returns one.
+func (q querier) one(ctx context.Context, into any, statement string, args ...any) error {
+	return q(ctx, func(scan func(into ...any) error) error { return scan(into) }, statement, args...)
 }

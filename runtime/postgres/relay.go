@@ -48,7 +48,7 @@ func withRelay(db DB, opts []Option, around func(*relay) outbox.Relay) runtime.O
 		err = errors.New("postgres: WithNotify of Relay needs a connection to listen on")
 	}
 	if err != nil {
-		return runtime.WithEngine(refused{err})
+		return runtime.WithEngine(invalid{err})
 	}
 	return outbox.WithRelay(func() outbox.Relay {
 		return around(&relay{tables: t, bell: newBell(t), left: map[int64]time.Time{}})
@@ -106,7 +106,7 @@ func (r *relay) Run(ctx context.Context, to outbox.Bus) {
 	}
 	heeding.Go(func() { r.prune(ctx, to) })
 	for pause := r.least; ; {
-		found, err := r.look(ctx, to)
+		found, full, err := r.look(ctx, to)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -114,9 +114,9 @@ func (r *relay) Run(ctx context.Context, to outbox.Bus) {
 			pause = min(max(2*pause, r.most), failedPause)
 		case r.lease.renewed.IsZero():
 			pause = standbyPause
-		case found == everything:
+		case full:
 			continue
-		case found == some:
+		case found:
 			pause = r.least
 		default:
 			pause = min(2*pause, r.most)
@@ -150,24 +150,16 @@ func (r *relay) prune(ctx context.Context, to outbox.Bus) {
 			continue
 		}
 		pause = pruneEvery
-		tables := operate.Tables{Schema: r.schema, Query: r.db.query}
+		tables := operate.Tables{Schema: r.schema, Query: operate.Query(r.db)}
 		if _, err := tables.Prune(ctx, to.Inspect); err != nil && ctx.Err() == nil {
 			to.Logger.Warn("old marks of handled events cannot be deleted; trying again in an hour", "schema", r.schema, "error", err)
 		}
 	}
 }
 
-// found is what a look has found.
-type found int
-
-const (
-	nothing    found = iota
-	some             // all that there was
-	everything       // that a look can take: there may be more
-)
-
-// look brings what can be seen to the bus, once.
-func (r *relay) look(ctx context.Context, to outbox.Bus) (found, error) {
+// look brings what can be seen to the bus, once. It reports whether there was anything, and whether there may be more than a
+// look can take.
+func (r *relay) look(ctx context.Context, to outbox.Bus) (found, full bool, err error) {
 	v, relayed, err := r.bring(ctx, to)
 	now := time.Now()
 	r.mu.Lock()
@@ -192,16 +184,10 @@ func (r *relay) look(ctx context.Context, to outbox.Bus) (found, error) {
 	status := r.status
 	r.mu.Unlock()
 	r.report(was, status, to.Logger)
-	switch {
-	case err != nil:
+	if err != nil {
 		r.floor, r.lease.renewed = floor{}, time.Time{}
-		return nothing, err
-	case v.full:
-		return everything, nil
-	case len(v.rows) > 0:
-		return some, nil
 	}
-	return nothing, nil
+	return len(v.rows) > 0, v.full, err
 }
 
 // report logs what has changed.
@@ -295,7 +281,7 @@ func (r *relay) keepParts(ctx context.Context) error {
 		}
 	}
 	var old []string
-	err := r.db.query(ctx, func(scan func(into ...any) error) error {
+	err := r.db(ctx, func(scan func(into ...any) error) error {
 		var name string
 		err := scan(&name)
 		if name < partOf(time.Now().UTC().Add(-r.keep)) {

@@ -396,6 +396,20 @@ func TestAnEventOfAFormerNameIsRelayed(t *testing.T) {
 	f.until("it is handled", func() bool { return slices.Equal(types.All(), []string{"order.made"}) })
 }
 
+// As after a restore without data.
+func TestARelayWithoutItsRowSaysSo(t *testing.T) {
+	f := newFixture(t)
+	bus := f.relay()
+	got := f.handle(bus)
+	f.until("it relays", func() bool { return bus.Stats().Outbox.Relaying })
+	f.exec("DELETE FROM busgen.relay")
+	_, err := place(t.Context(), f.outbox(), "Ada", 1)
+	conformance.Must(t, err)
+	f.until("it says so", func() bool { return strings.Contains(bus.Stats().Outbox.Failing, "INSERT INTO busgen.relay") })
+	f.exec("INSERT INTO busgen.relay DEFAULT VALUES")
+	f.want(got, "Ada 1")
+}
+
 // What docs/postgres.md says that users of the database need.
 func TestUsersNeedFewRights(t *testing.T) {
 	f := newFixture(t)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -17,18 +17,18 @@ import (
 const (
 	insertOne = `
 		INSERT INTO busgen.outbox (id, type, version, payload, metadata, dedupe, due_at)
-		SELECT $1::uuid, $2::text, $3::int, $4::text, $5::text, $6::text, $7::timestamptz WHERE pg_current_xact_id() IS NOT NULL`
+		SELECT $1::text::uuid, $2::text, $3::text::int, $4::text, $5::text, $6::text, $7::text::timestamptz WHERE pg_current_xact_id() IS NOT NULL`
 	insertMany = `
 		INSERT INTO busgen.outbox (id, type, version, payload, metadata, dedupe, due_at)
 		SELECT id, type, version, payload, metadata, dedupe, due_at
-		FROM unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+		FROM unnest($1::text[]::uuid[], $2::text[], $3::text[]::int[], $4::text[], $5::text[], $6::text[], $7::text[]::timestamptz[])
 			WITH ORDINALITY AS new (id, type, version, payload, metadata, dedupe, due_at, n)
 		WHERE pg_current_xact_id() IS NOT NULL ORDER BY n`
 )
 
 // insert adds records to the outbox, in order.
 func (t *tables) insert(ctx context.Context, q querier, records []engine.Record) error {
-	columns := make([]array, 7)
+	columns := make([][]*string, 7)
 	for i := range records {
 		r := &records[i]
 		dedupe, err := dedupeText(r)
@@ -39,62 +39,21 @@ func (t *tables) insert(ctx context.Context, q querier, records []engine.Record)
 		if !r.Due.IsZero() {
 			due = r.Due.UTC().Format(time.RFC3339Nano)
 		}
-		row := [7]string{r.ID.String(), r.Type, strconv.Itoa(max(r.Version, 1)), string(r.Payload), string(r.Metadata), dedupe, due}
-		if len(records) == 1 {
-			args := make([]any, len(row))
-			for i, value := range row {
-				if value != "" {
-					args[i] = value
-				}
+		for i, value := range [7]string{r.ID.String(), r.Type, strconv.Itoa(max(r.Version, 1)), string(r.Payload), string(r.Metadata), dedupe, due} {
+			columns[i] = append(columns[i], &value)
+			if value == "" {
+				columns[i][len(columns[i])-1] = nil
 			}
-			args[2] = max(r.Version, 1)
-			return q.exec(ctx, t.in(insertOne), args...)
-		}
-		for i, value := range row {
-			columns[i].add(value)
 		}
 	}
+	statement := insertMany
 	args := make([]any, len(columns))
-	for i := range columns {
-		args[i] = columns[i].end()
+	for i, column := range columns {
+		if args[i] = column; len(column) == 1 {
+			statement, args[i] = insertOne, column[0]
+		}
 	}
-	return q.exec(ctx, t.in(insertMany), args...)
-}
-
-// array is the text of an array of texts: an empty one is NULL.
-type array struct{ strings.Builder }
-
-var arrayQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-func (a *array) add(value string) {
-	if a.Len() == 0 {
-		a.WriteByte('{')
-	} else {
-		a.WriteByte(',')
-	}
-	if value == "" {
-		a.WriteString("NULL")
-		return
-	}
-	a.WriteByte('"')
-	arrayQuotes.WriteString(a, value)
-	a.WriteByte('"')
-}
-
-func (a *array) end() string {
-	if a.Len() == 0 {
-		return "{}"
-	}
-	return a.String() + "}"
-}
-
-// numbers returns the text of an array.
-func numbers(all []int64) string {
-	var a array
-	for _, n := range all {
-		a.add(strconv.FormatInt(n, 10))
-	}
-	return a.end()
+	return q.exec(ctx, t.in(statement), args...)
 }
 
 // dedupe is the idempotency key of a row.
@@ -154,13 +113,16 @@ const selectRows = `
 		(extract(epoch FROM created_at) * 1000000)::bigint, (extract(epoch FROM clock_timestamp() - created_at) * 1000000)::bigint
 	FROM (SELECT 1) moment LEFT JOIN LATERAL (
 		SELECT *, sum(octet_length(payload)) OVER (ORDER BY seq) - octet_length(payload) AS ahead
-		FROM (SELECT * FROM busgen.outbox WHERE seq > $1::bigint AND seq <> ALL ($2::bigint[]) ORDER BY seq LIMIT $3::int) head
+		FROM (SELECT * FROM busgen.outbox WHERE seq > $1::bigint AND seq <> ALL (coalesce($2::bigint[], '{}')) ORDER BY seq LIMIT $3::int) head
 	) found ON ahead < $4::bigint ORDER BY seq`
+
+// replanned lets Postgres plan a statement each time: the plan of when the table was empty reads all of it.
+const replanned = pgx.QueryExecModeExec
 
 // read returns the first rows behind a number that others can see, without some.
 func (t *tables) read(ctx context.Context, floor int64, without []int64) (v view, err error) {
-	now := time.Now()
-	err = t.db.query(ctx, func(scan func(into ...any) error) error {
+	now, size := time.Now(), 0
+	err = t.db(ctx, func(scan func(into ...any) error) error {
 		var open string
 		var seq, due, created, age *int64
 		var id, eventType *string
@@ -186,13 +148,9 @@ func (t *tables) read(ctx context.Context, floor int64, without []int64) (v view
 		if len(v.rows) == 0 {
 			v.oldest = time.Duration(*age) * time.Microsecond
 		}
-		v.rows = append(v.rows, r)
+		v.rows, size = append(v.rows, r), size+len(r.Payload)
 		return nil
-	}, t.in(selectRows), floor, numbers(without), lookRows, lookBytes)
-	size := 0
-	for i := range v.rows {
-		size += len(v.rows[i].Payload)
-	}
+	}, t.in(selectRows), replanned, floor, without, lookRows, lookBytes)
 	v.full = len(v.rows) == lookRows || size >= lookBytes
 	return v, err
 }
@@ -210,13 +168,9 @@ func (t *tables) remove(ctx context.Context, seqs []int64) (id uint64, err error
 	if t.keep > 0 {
 		statement += ", kept AS (" + keepRows + ")"
 	}
-	err = t.db.query(ctx, func(scan func(into ...any) error) error {
-		var text string
-		if err := scan(&text); err != nil {
-			return err
-		}
+	text := ""
+	if err = t.db.one(ctx, &text, t.in(statement+" SELECT pg_current_xact_id()::text"), replanned, seqs); err == nil {
 		id, err = strconv.ParseUint(text, 10, 64)
-		return err
-	}, t.in(statement+" SELECT pg_current_xact_id()::text"), numbers(seqs))
+	}
 	return id, err
 }

@@ -221,7 +221,7 @@ func TestHowFastEventsAreRelayedAndHandled(t *testing.T) {
 			n /= 20
 		}
 		d.exec(`INSERT INTO busgen.outbox (id, type, version, payload)
-			SELECT gen_random_uuid(), 'order.placed', 1, '{"order_id":"' || repeat('x', 150) || '","number":' || i || '}' FROM generate_series(1, $1) i`, n)
+			SELECT gen_random_uuid(), 'order.placed', 1, '{"order_id":"' || lpad(i::text, 150, 'x') || '","number":' || i || '}' FROM generate_series(1, $1) i`, n)
 		path := filepath.Join(t.TempDir(), "bus.db")
 		bus := d.open(path, postgres.Relay(d.pool))
 		began := time.Now()

@@ -40,15 +40,9 @@ bus that the outbox is relayed to: a file, or an address such as nats://a,b,c/sh
 	})
 	verb := func(use, short, long, example string, flags string, do func(p *pg) (string, error)) {
 		p := &pg{hasBus: strings.Contains(use, "FILE")}
-		least, most := strings.Count(use, " URL")+strings.Count(use, " FILE"), 2
-		if !p.hasBus {
-			most = 1
-		}
-		if strings.Contains(use, "VALUE") {
-			least, most = 3, 1000
-		}
+		least := len(strings.Fields(use)) - 1
 		p.cmd = &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < least || len(args) > most {
+			if len(args) < least || len(args) > least && !strings.HasSuffix(use, "…") {
 				return fmt.Errorf("%s takes %s: see \"%s --help\"", cmd.CommandPath(), use[strings.Index(use, " ")+1:], cmd.CommandPath())
 			}
 			return nil
@@ -117,19 +111,7 @@ func (p *pg) run(on cli.Engines, args []string, do func(p *pg) (string, error)) 
 		return "", err
 	}
 	defer conn.Close(context.WithoutCancel(p.ctx))
-	p.Query = func(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error {
-		rows, err := conn.Query(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := each(rows.Scan); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
-	}
+	p.Query = operate.Reading(conn.Query)
 	if p.hasBus {
 		if p.bus, err = on.Open(p.ctx, p.args[0]); err != nil {
 			return "", err
@@ -146,13 +128,13 @@ func (p *pg) run(on cli.Engines, args []string, do func(p *pg) (string, error)) 
 
 // report returns a report as people or programs read it.
 func (p *pg) report(document any, text string, err error) (string, error) {
-	if err != nil || !p.json {
-		if err != nil {
-			text = ""
-		}
-		return text, err
+	switch {
+	case err != nil:
+		return "", err
+	case p.json:
+		return cli.Document(document)
 	}
-	return cli.Document(document)
+	return text, nil
 }
 
 // confirm asks, unless nothing is changed.

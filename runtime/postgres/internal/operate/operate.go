@@ -2,6 +2,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,11 +18,36 @@ import (
 	"github.com/busgen/busgen/runtime/internal/outbox"
 )
 
+// Query runs a statement, and calls each for each row; each is nil for a statement that returns none.
+type Query func(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error
+
+// Rows are those of pgx or of database/sql, which close when there is no next one.
+type Rows interface {
+	Next() bool
+	Scan(into ...any) error
+	Err() error
+}
+
+// Reading returns a Query with the method of pgx or of database/sql.
+func Reading[R Rows](query func(ctx context.Context, statement string, args ...any) (R, error)) Query {
+	return func(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error {
+		rows, err := query(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			if each != nil && err == nil {
+				err = each(rows.Scan)
+			}
+		}
+		return cmp.Or(err, rows.Err())
+	}
+}
+
 // Tables are those of a schema.
 type Tables struct {
 	Schema string
-	// Query runs a statement, and calls each for each row.
-	Query func(ctx context.Context, each func(scan func(into ...any) error) error, statement string, args ...any) error
+	Query  Query
 }
 
 // rows runs a statement with the schema before the names of tables.
@@ -118,8 +144,8 @@ func (t Tables) Prune(ctx context.Context, log func(ctx context.Context) (engine
 	}
 	for {
 		n, err := t.count(ctx, `WITH gone AS (DELETE FROM busgen.inbox WHERE ctid = ANY (ARRAY(SELECT i.ctid FROM busgen.inbox i
-			WHERE at < now() - make_interval(secs => $1::int) AND NOT EXISTS (SELECT FROM unnest($2::uuid[]) AS open (id) WHERE open.id = i.event)
-			LIMIT 5000)) RETURNING 1) SELECT count(*) FROM gone`, seconds, array(open))
+			WHERE at < now() - make_interval(secs => $1::int) AND NOT EXISTS (SELECT FROM unnest($2::text[]::uuid[]) AS open (id) WHERE open.id = i.event)
+			LIMIT 5000)) RETURNING 1) SELECT count(*) FROM gone`, seconds, open)
 		if deleted += n; n == 0 || err != nil {
 			return deleted, err
 		}
@@ -133,9 +159,6 @@ func milliseconds(id uuid.UUID) (ms int64) {
 	}
 	return ms
 }
-
-// array returns the text of an array of ids.
-func array(ids []string) string { return "{" + strings.Join(ids, ",") + "}" }
 
 // LogOf returns the log of an open bus, for Prune.
 func LogOf(bus *inspect.File) func(context.Context) (engine.Inspection, error) {
@@ -165,8 +188,8 @@ func (t Tables) Reconcile(ctx context.Context, bus *inspect.File, since time.Tim
 				err := scan(&id)
 				bare = append(bare, uuid.MustParse(id))
 				return err
-			}, `SELECT e.id::text FROM unnest($2::uuid[]) AS e (id), busgen.subscriptions s
-				WHERE s.name = $1::text AND NOT EXISTS (SELECT FROM busgen.inbox i WHERE i.subscription = s.id AND i.event = e.id)`, name, array(ids))
+			}, `SELECT e.id::text FROM unnest($2::text[]::uuid[]) AS e (id), busgen.subscriptions s
+				WHERE s.name = $1::text AND NOT EXISTS (SELECT FROM busgen.inbox i WHERE i.subscription = s.id AND i.event = e.id)`, name, ids)
 			if err != nil || len(bare) == 0 {
 				continue
 			}
