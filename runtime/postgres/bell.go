@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// bell tells relays that events have been published: that of this process, which is on ear, and those of others by a notification,
-// with [WithNotify]. It is the other way round, too: a relay listens with it.
+// bell tells relays that events have been published: that of this process, which is on ear, and those of others by a
+// notification, with [WithNotify]. It is the other way round, too: a relay listens with it.
 type bell struct {
 	*tables
 	ear chan struct{}

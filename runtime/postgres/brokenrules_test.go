@@ -62,7 +62,8 @@ var brokenRules = []struct {
 
 var breakRules = flag.Bool("break", false, "break the rules of testdata/rules.txt that are marked, and see their tests fail; takes minutes")
 
-// The page states the rules, rules.txt names their tests, and those that are marked were seen to fail; with -break they are seen again.
+// The page states the rules, rules.txt names their tests, and those that are marked were seen to fail; with -break they
+// are seen again.
 func TestEveryRuleOfThePageHasTests(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "postgres.md"))
 	conformance.Must(t, err)

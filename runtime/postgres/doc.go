@@ -1,5 +1,5 @@
-// Package postgres lets programs that keep their rows in Postgres publish and handle events in the transactions of those
-// rows. Generated code, policies and dead letters stay as they are:
+// Package postgres lets programs that keep their rows in Postgres publish and handle events in the transactions of
+// those rows. Generated code, policies and dead letters stay as they are:
 //
 //	tx, err := pool.Begin(ctx)
 //	…
@@ -8,18 +8,19 @@
 //	…
 //	err = tx.Commit(ctx)
 //
-// The event is a row of the table outbox until it is committed, and for some milliseconds more: then the [Relay] of a bus
-// brings it there, to a file or to NATS JetStream, where handlers get it as any other event. After a rollback there is no
-// event.
+// The event is a row of the table outbox until it is committed, and for some milliseconds more: then the [Relay] of a
+// bus brings it there, to a file or to NATS JetStream, where handlers get it as any other event. After a rollback there
+// is no event.
 //
 //	bus, err := events.Open(ctx, "shop.db", postgres.Relay(pool)) // the process that handles
 //	bus, err := events.Open(ctx, "shop", postgres.Outbox(pool))   // any other one, which only publishes
 //
-// [Subscribe], [SubscribeSQL] and [SubscribeBatch] handle events in a transaction: the rows of the handler, what it publishes
-// and a mark that the event is handled are one commit, so an event that is delivered again is not handled again.
+// [Subscribe], [SubscribeSQL] and [SubscribeBatch] handle events in a transaction: the rows of the handler, what it
+// publishes and a mark that the event is handled are one commit, so an event that is delivered again is not handled
+// again.
 //
-// The database needs a schema of its own: see [Migrate]. Postgres is of version 13 or newer. Nothing depends on the state of
-// a session, so a pooler in transaction mode will do.
+// The database needs a schema of its own: see [Migrate]. Postgres is of version 13 or newer. Nothing depends on the
+// state of a session, so a pooler in transaction mode will do.
 //
 // docs/postgres.md says which order events have, what happens when one of the systems fails, and what there is not.
 //

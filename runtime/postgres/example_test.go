@@ -12,7 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/postgres"
 )
 
-// An order and its event are stored together. Generated code has events.Open and events.PublishOrderPlaced for what is spelled out here.
+// An order and its event are stored together. Generated code has events.Open and events.PublishOrderPlaced for what is
+// spelled out here.
 func ExampleIn() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, "postgres://localhost/shop")

@@ -79,7 +79,8 @@ func (s *server) below(floor int64) bool {
 	return slices.ContainsFunc(s.rows, under) || slices.ContainsFunc(s.open, func(t *transaction) bool { return slices.ContainsFunc(t.rows, under) })
 }
 
-// relayed runs a server and a relay with a floor, and reports whether a row got below the floor, and how far the floor rose.
+// relayed runs a server and a relay with a floor, and reports whether a row got below the floor, and how far the floor
+// rose.
 func relayed(seed uint64, looked func(f *floor, s *server, v *view, deleted uint64)) (lost bool, rose int64) {
 	s := &server{Rand: rand.New(rand.NewPCG(seed, 46)), nextID: 1, nextSeq: 1}
 	var f floor
@@ -121,7 +122,8 @@ func TestTheFloorIsBelowEveryTransaction(t *testing.T) {
 	}
 }
 
-// What the test above would let pass: the floor rises as soon as transactions are over, and not after a look that has seen that.
+// What the test above would let pass: the floor rises as soon as transactions are over, and not after a look that has
+// seen that.
 func TestAFloorThatRisesTooSoonLosesRows(t *testing.T) {
 	for name, looked := range map[string]func(f *floor, s *server, v *view, deleted uint64){
 		"by a moment after the look": func(f *floor, s *server, v *view, deleted uint64) {

@@ -17,15 +17,15 @@ import (
 //	events.PublishOrderPlaced(ctx, postgres.In(bus, tx), order)
 //
 // They are delivered after the commit, and never after a rollback, also to a savepoint. The bus has an [Outbox] or a
-// [Relay], whose tables are in the database of tx. All options of Publish work. With [runtime.WithDedupeKey] the
-// key is looked at when the event reaches the bus: a duplicate is dropped there, and one with another payload is a dead
-// letter of the subscription $relay.
+// [Relay], whose tables are in the database of tx. All options of Publish work. With [runtime.WithDedupeKey] the key is
+// looked at when the event reaches the bus: a duplicate is dropped there, and one with another payload is a dead letter
+// of the subscription $relay.
 //
-// Publish after the first change of the row that the event is about. That is what orders it: events of transactions that
-// change a row in common are delivered in the order in which these were committed.
+// Publish after the first change of the row that the event is about. That is what orders it: events of transactions
+// that change a row in common are delivered in the order in which these were committed.
 //
-// The errors are those of [runtime.Publish] but for *[event.ConflictError], those of the database as they are, and one that
-// matches [errors.ErrUnsupported] if the bus has neither an outbox nor a relay. After one of the database the
+// The errors are those of [runtime.Publish] but for *[event.ConflictError], those of the database as they are, and one
+// that matches [errors.ErrUnsupported] if the bus has neither an outbox nor a relay. After one of the database the
 // transaction cannot go on. [runtime.Receipt.Wait] returns such an error, too: the event is nowhere yet.
 //
 // With the ctx of a handler the events are its children, but the transaction is one of its own: it is stored whatever

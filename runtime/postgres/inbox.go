@@ -19,28 +19,28 @@ import (
 	"github.com/busgen/busgen/runtime/internal/outbox"
 )
 
-// Subscribe calls handler for every event of one type, within a transaction of Postgres. Its rows, the events that it publishes
-// with ctx or with [In], and a mark that this subscription has handled this event are committed together. A delivery whose
-// mark is there is handled, and handler is not called: so the rows say exactly once what the event says.
+// Subscribe calls handler for every event of one type, within a transaction of Postgres. Its rows, the events that it
+// publishes with ctx or with [In], and a mark that this subscription has handled this event are committed together. A
+// delivery whose mark is there is handled, and handler is not called: so the rows say exactly once what the event says.
 //
 //	postgres.Subscribe(bus, events.OrderPaidType, "invoices", func(ctx context.Context, tx pgx.Tx, e runtime.Event[events.OrderPaid]) error {
 //		_, err := tx.Exec(ctx, "INSERT INTO invoices …")
 //		return err
 //	})
 //
-// The transaction is of the pool that [Relay] was given, which is a *pgxpool.Pool with more connections than handlers run at
-// once, and has the isolation that is set for the database. An error, a panic and the end of ctx roll back, and then all is as
-// with [runtime.Subscribe]. If Postgres cannot be reached or does not answer the commit, or another transaction is in the way
-// (SQLSTATE 40001, 40P01), the event is tried again after a second, and that does not count as an attempt: the mark says
-// whether the commit has happened.
+// The transaction is of the pool that [Relay] was given, which is a *pgxpool.Pool with more connections than handlers
+// run at once, and has the isolation that is set for the database. An error, a panic and the end of ctx roll back, and
+// then all is as with [runtime.Subscribe]. If Postgres cannot be reached or does not answer the commit, or another
+// transaction is in the way (SQLSTATE 40001, 40P01), the event is tried again after a second, and that does not count
+// as an attempt: the mark says whether the commit has happened.
 //
-// handler must not commit or roll back, and must not wait for other events. Effects outside of Postgres happen at least once, and
-// so do those of [runtime.Immediately]. Middleware runs around the transaction. [runtime.Atomically] cannot be used, and neither
-// can [runtime.Ephemeral].
+// handler must not commit or roll back, and must not wait for other events. Effects outside of Postgres happen at least
+// once, and so do those of [runtime.Immediately]. Middleware runs around the transaction. [runtime.Atomically] cannot
+// be used, and neither can [runtime.Ephemeral].
 //
-// A replay calls handler again. A mark is kept for a week, and for as long as the bus has yet to settle the event or has it as
-// a dead letter. Marks belong to the name of the subscription ([runtime.WithAliases] renames them), also if the bus is a new
-// one.
+// A replay calls handler again. A mark is kept for a week, and for as long as the bus has yet to settle the event or
+// has it as a dead letter. Marks belong to the name of the subscription ([runtime.WithAliases] renames them), also if
+// the bus is a new one.
 //
 // The errors are those of [runtime.Subscribe], and one that matches [errors.ErrUnsupported] if the bus has no [Relay].
 func Subscribe[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], name string,
@@ -48,8 +48,8 @@ func Subscribe[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], nam
 	return subscribe(bus, t, name, beginPgx, handler, opts)
 }
 
-// SubscribeSQL is [Subscribe] for a [Relay] whose database is a *[sql.DB]. A handler that commits its transaction all the same
-// loses the events that it has published with ctx.
+// SubscribeSQL is [Subscribe] for a [Relay] whose database is a *[sql.DB]. A handler that commits its transaction all
+// the same loses the events that it has published with ctx.
 func SubscribeSQL[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], name string,
 	handler func(ctx context.Context, tx *sql.Tx, e runtime.Event[T]) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	return subscribe(bus, t, name, beginSQL, handler, opts)
@@ -72,9 +72,10 @@ func subscribe[T runtime.Payload, Tx any](bus *runtime.Bus, t *runtime.EventType
 	}, opts...)
 }
 
-// SubscribeBatch is [Subscribe] for several events at once, which share a transaction: see [runtime.SubscribeBatch]. It is the
-// fast way. Events that are marked are left out of events. A *[runtime.BatchError] commits, without marks for the events that
-// it names: handler has undone what it did for these, with a savepoint (tx.Begin). Any other error rolls back all.
+// SubscribeBatch is [Subscribe] for several events at once, which share a transaction: see [runtime.SubscribeBatch]. It
+// is the fast way. Events that are marked are left out of events. A *[runtime.BatchError] commits, without marks for
+// the events that it names: handler has undone what it did for these, with a savepoint (tx.Begin). Any other error
+// rolls back all.
 func SubscribeBatch[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T], name string,
 	handler func(ctx context.Context, tx pgx.Tx, events []runtime.Event[T]) error, opts ...runtime.SubscribeOption) (*runtime.Subscription, error) {
 	in, opts, err := newInbox(bus, name, beginPgx, handler == nil, opts)
@@ -238,8 +239,8 @@ func (in *inbox[Tx]) finish(ctx context.Context, q querier, id int, items []*dis
 	return nil
 }
 
-// keysOf returns what marks have of events. The run tells a replay from what was before it: it is when the replay began, in
-// microseconds, and 0 for an event that was not replayed. It is the same in all attempts.
+// keysOf returns what marks have of events. The run tells a replay from what was before it: it is when the replay
+// began, in microseconds, and 0 for an event that was not replayed. It is the same in all attempts.
 func keysOf(items []*dispatch.Attempt) (events []string, runs []int64) {
 	for _, a := range items {
 		events, runs = append(events, a.ID.String()), append(runs, 0)

@@ -26,7 +26,8 @@ import (
 	"github.com/busgen/busgen/runtime/step"
 )
 
-// The handler is called once: what the program was not told is in the database. Or the server has not heard of it, and it is not.
+// The handler is called once: what the program was not told is in the database. Or the server has not heard of it, and
+// it is not.
 func TestACommitWhoseAnswerIsLostIsFoundByItsMark(t *testing.T) {
 	for name := range ways {
 		for _, heard := range []bool{true, false} {
@@ -132,8 +133,8 @@ func TestAReplayIsHandledAgainAndARenamedSubscriptionKeepsItsMarks(t *testing.T)
 	})
 }
 
-// What a batch names is undone by the handler, and marked when it is handled later; events that are marked are left out, and the
-// contexts of the others are theirs.
+// What a batch names is undone by the handler, and marked when it is handled later; events that are marked are left
+// out, and the contexts of the others are theirs.
 func TestABatchCommitsWhatHasNotFailed(t *testing.T) {
 	f := newFixture(t)
 	f.ledger()

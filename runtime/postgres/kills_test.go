@@ -54,8 +54,8 @@ func handleAll(path, url string) error {
 	return bus.Start(ctx)
 }
 
-// 8 publishers change 8 accounts over a network that is cut, and publish what the accounts are then. What a commit without an answer
-// has done the accounts say.
+// 8 publishers change 8 accounts over a network that is cut, and publish what the accounts are then. What a commit
+// without an answer has done the accounts say.
 func TestRowsAreEventsOverKillsOfAll(t *testing.T) {
 	own, err := pgtest.Start()
 	missing(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A relay has a lease, which it renews in time. If it does not, because its process hangs, another one may take over: for one
-// look there may be two, which bring events twice, and the bus drops those.
+// A relay has a lease, which it renews in time. If it does not, because its process hangs, another one may take over:
+// for one look there may be two, which bring events twice, and the bus drops those.
 const (
 	leaseTime  = 15 * time.Second
 	renewEvery = 5 * time.Second
@@ -64,8 +64,8 @@ func (l *lease) end() {
 	l.db.exec(ctx, l.in("UPDATE busgen.relay SET owner = NULL, until = '-infinity' WHERE owner = $1::uuid"), l.owner.String())
 }
 
-// flush returns when all that was committed before is on the disk of the server, also by transactions that do not wait for that
-// (synchronous_commit = off): the server writes its log in order, and this commit has something in it.
+// flush returns when all that was committed before is on the disk of the server, also by transactions that do not wait
+// for that (synchronous_commit = off): the server writes its log in order, and this commit has something in it.
 func (t *tables) flush(ctx context.Context) error {
 	return t.db.exec(ctx, "SELECT set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'busgen', '')")
 }

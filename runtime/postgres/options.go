@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// DB is a *[github.com/jackc/pgx/v5/pgxpool.Pool], or a *[database/sql.DB] of the driver of pgx (stdlib). It stays open when the bus is shut down.
+// DB is a *[github.com/jackc/pgx/v5/pgxpool.Pool], or a *[database/sql.DB] of the driver of pgx (stdlib). It stays open
+// when the bus is shut down.
 type DB any
 
 // Option changes how a database is used.
@@ -23,8 +24,8 @@ type settings struct {
 	keep        time.Duration // 0 for not at all
 }
 
-// WithSchema says which schema the tables are in: lower-case letters, digits and underscores. The default is busgen. All
-// programs of an outbox, and [Migrate], have the same.
+// WithSchema says which schema the tables are in: lower-case letters, digits and underscores. The default is busgen.
+// All programs of an outbox, and [Migrate], have the same.
 func WithSchema(name string) Option {
 	return func(s *settings) error {
 		if !validSchema.MatchString(name) {
@@ -37,9 +38,9 @@ func WithSchema(name string) Option {
 
 var validSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
-// WithPoll sets how long a [Relay] waits until it looks again: least after it has found something, and twice as long each
-// time that it finds nothing, up to most. The default is 5 ms and 50 ms. What the program publishes with [In] and the bus of
-// the relay begins with least again.
+// WithPoll sets how long a [Relay] waits until it looks again: least after it has found something, and twice as long
+// each time that it finds nothing, up to most. The default is 5 ms and 50 ms. What the program publishes with [In] and
+// the bus of the relay begins with least again.
 func WithPoll(least, most time.Duration) Option {
 	return func(s *settings) error {
 		if least < time.Millisecond || most < least || most > time.Minute {
@@ -50,13 +51,13 @@ func WithPoll(least, most time.Duration) Option {
 	}
 }
 
-// WithNotify makes a [Relay] look at once when others publish, so that [WithPoll] can be slower. It listens on a connection
-// that the program gives it and does not use itself; a direct one, because poolers in transaction mode cannot listen. If the
-// connection ends the relay goes on without.
+// WithNotify makes a [Relay] look at once when others publish, so that [WithPoll] can be slower. It listens on a
+// connection that the program gives it and does not use itself; a direct one, because poolers in transaction mode
+// cannot listen. If the connection ends the relay goes on without.
 //
 // Publishers have the option too, with nil. A bus sends one notification in 10 ms at most, in a transaction of its own,
-// because one within that of the program would make all commits wait for each other. With [In] that is 10 ms
-// after publishing: if the transaction takes longer, the relay finds the event when it looks the next time.
+// because one within that of the program would make all commits wait for each other. With [In] that is 10 ms after
+// publishing: if the transaction takes longer, the relay finds the event when it looks the next time.
 func WithNotify(listen *pgx.Conn) Option {
 	return func(s *settings) error {
 		s.notify, s.listen = true, listen
@@ -64,9 +65,9 @@ func WithNotify(listen *pgx.Conn) Option {
 	}
 }
 
-// KeepRelayed makes a [Relay] keep what it has brought, for 1 hour to a year, in the table relayed: docs/postgres.md says
-// how to send it again when a bus is lost. The table has a part for each day (UTC), which is dropped as a whole, so the
-// user of the relay must be the owner of the tables.
+// KeepRelayed makes a [Relay] keep what it has brought, for 1 hour to a year, in the table relayed: docs/postgres.md
+// says how to send it again when a bus is lost. The table has a part for each day (UTC), which is dropped as a whole,
+// so the user of the relay must be the owner of the tables.
 func KeepRelayed(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < time.Hour || d > 366*24*time.Hour {

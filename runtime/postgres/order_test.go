@@ -106,8 +106,8 @@ func TestANaiveReaderLosesEventsAndTheRelayDoesNot(t *testing.T) {
 	f.until("the late one is handled", func() bool { return slices.Contains(got.All(), "late 1") })
 }
 
-// A transaction gets its id when it first writes, and the lock of a row later. The reader by id has the second change of the row first; and
-// nothing while a transaction is open that was there before.
+// A transaction gets its id when it first writes, and the lock of a row later. The reader by id has the second change
+// of the row first; and nothing while a transaction is open that was there before.
 func TestAReaderByTransactionChangesTheOrderOfAKeyAndTheRelayDoesNot(t *testing.T) {
 	f := newFixture(t)
 	f.withTransactions()

@@ -19,15 +19,15 @@ import (
 //
 //	bus, err := events.Open(ctx, "shop", postgres.Outbox(pool))
 //
-// Any number of processes may have one, and a bus with [Relay] brings the events on. Publish returns when the event is on the
-// disk of the server, as its synchronous_commit says; what many goroutines publish is stored together. With [In] an event is
-// stored with the rows of the program. A dedupe key is looked at when the event reaches the bus.
+// Any number of processes may have one, and a bus with [Relay] brings the events on. Publish returns when the event is
+// on the disk of the server, as its synchronous_commit says; what many goroutines publish is stored together. With [In]
+// an event is stored with the rows of the program. A dedupe key is looked at when the event reaches the bus.
 //
-// Start, Subscribe, and whatever else reads return an error that matches [errors.ErrUnsupported], and so does publishing
-// with [runtime.WithMaxPending].
+// Start, Subscribe, and whatever else reads return an error that matches [errors.ErrUnsupported], and so does
+// publishing with [runtime.WithMaxPending].
 //
-// A publisher whose connection fails tries again for 15 s. Then its *[event.StorageError] is InDoubt if the event may be
-// stored. What is sent twice is delivered once.
+// A publisher whose connection fails tries again for 15 s. Then its *[event.StorageError] is InDoubt if the event may
+// be stored. What is sent twice is delivered once.
 func Outbox(db DB, opts ...Option) runtime.Option {
 	t, err := newTables(db, opts)
 	if err == nil && (t.keep > 0 || t.listen != nil) {
@@ -197,8 +197,8 @@ func (l *log) store(records []engine.Record) error {
 	}
 }
 
-// passing are classes of errors that pass: connections, conflicts of transactions, resources, operators' work, and a server
-// that others have taken over from.
+// passing are classes of errors that pass: connections, conflicts of transactions, resources, operators' work, and a
+// server that others have taken over from.
 var passing = []string{"08", "25", "40", "53", "57"}
 
 // sqlState returns the code of an error of the server, or "" if it is none.

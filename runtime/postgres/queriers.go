@@ -11,8 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/postgres/internal/operate"
 )
 
-// querier runs statements on a database or in a transaction. Arguments are texts, numbers, lists of them and nil, which all
-// modes of pgx understand: statements say what the types are.
+// querier runs statements on a database or in a transaction. Arguments are texts, numbers, lists of them and nil, which
+// all modes of pgx understand: statements say what the types are.
 type querier operate.Query
 
 // querierOf returns the querier of a [DB] or a transaction, or nil if it is neither.

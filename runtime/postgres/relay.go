@@ -23,20 +23,20 @@ import (
 //
 //	bus, err := events.Open(ctx, "shop.db", postgres.Relay(pool))
 //
-// Each event arrives once, with the id, the metadata, the due time and the dedupe key that it was published with. It was
-// published when its row was inserted, by the clock of Postgres. Events of transactions that change a row in common arrive in the
-// order in which these were committed, if they are published after that change; others in some order.
+// Each event arrives once, with the id, the metadata, the due time and the dedupe key that it was published with. It
+// was published when its row was inserted, by the clock of Postgres. Events of transactions that change a row in common
+// arrive in the order in which these were committed, if they are published after that change; others in some order.
 //
-// If several processes have a bus with this option, one of them relays. When it ends the others wait for a second, and if it
-// dies for 15 s. All of them are the same bus: an outbox has one.
+// If several processes have a bus with this option, one of them relays. When it ends the others wait for a second, and
+// if it dies for 15 s. All of them are the same bus: an outbox has one.
 //
-// An event that the bus cannot publish, because it does not know the type or because its dedupe key was used for another payload,
-// is a dead letter of the subscription $relay. Retrying that publishes the event, as a child and with a new id, once the type
-// is known. An event that is larger than [runtime.WithPayloadLimit] or the servers allow stays in the outbox. With
-// [runtime.WithMaxPending] events stay there while too much is pending.
+// An event that the bus cannot publish, because it does not know the type or because its dedupe key was used for
+// another payload, is a dead letter of the subscription $relay. Retrying that publishes the event, as a child and with
+// a new id, once the type is known. An event that is larger than [runtime.WithPayloadLimit] or the servers allow stays
+// in the outbox. With [runtime.WithMaxPending] events stay there while too much is pending.
 //
-// While the bus or Postgres fail, events stay in the outbox, and the relay tries again. [observe.CheckOutbox] says for how long,
-// and [runtime.Stats].Outbox what was relayed.
+// While the bus or Postgres fail, events stay in the outbox, and the relay tries again. [observe.CheckOutbox] says for
+// how long, and [runtime.Stats].Outbox what was relayed.
 func Relay(db DB, opts ...Option) runtime.Option {
 	return withRelay(db, opts, func(r *relay) outbox.Relay { return r })
 }
@@ -157,8 +157,8 @@ func (r *relay) prune(ctx context.Context, to outbox.Bus) {
 	}
 }
 
-// look brings what can be seen to the bus, once. It reports whether there was anything, and whether there may be more than a
-// look can take.
+// look brings what can be seen to the bus, once. It reports whether there was anything, and whether there may be more
+// than a look can take.
 func (r *relay) look(ctx context.Context, to outbox.Bus) (found, full bool, err error) {
 	v, relayed, err := r.bring(ctx, to)
 	now := time.Now()
@@ -206,8 +206,8 @@ func (r *relay) report(was, now observe.Outbox, logger *slog.Logger) {
 	}
 }
 
-// bring does what look says. A row is deleted when the bus has its event on disk, and the event is brought when its transaction is
-// on the disk of the server: so neither is lost, whatever ends in between.
+// bring does what look says. A row is deleted when the bus has its event on disk, and the event is brought when its
+// transaction is on the disk of the server: so neither is lost, whatever ends in between.
 func (r *relay) bring(ctx context.Context, to outbox.Bus) (v view, relayed int, err error) {
 	try, end := context.WithTimeout(ctx, patience) // a connection may be dead without saying so
 	defer end()

@@ -12,8 +12,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// The condition makes Postgres give a transaction its id before it draws a number, and not after: the floor of the relay
-// relies on that.
+// The condition makes Postgres give a transaction its id before it draws a number, and not after: the floor of the
+// relay relies on that.
 const (
 	insertOne = `
 		INSERT INTO busgen.outbox (id, type, version, payload, metadata, dedupe, due_at)
@@ -90,8 +90,8 @@ func dedupeOf(text []byte, now time.Time) (*engine.Dedupe, error) {
 	return d, nil
 }
 
-// The rows that a look takes at most, and how many bytes their payloads have; a larger one is taken alone. With their keys
-// they are one batch of a JetStream server, which has at most 1,000 messages.
+// The rows that a look takes at most, and how many bytes their payloads have; a larger one is taken alone. With their
+// keys they are one batch of a JetStream server, which has at most 1,000 messages.
 const (
 	lookRows  = 300
 	lookBytes = 2 << 20

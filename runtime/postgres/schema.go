@@ -14,8 +14,8 @@ var schema string
 // schemaVersion is that of schema.sql.
 const schemaVersion = 1
 
-// SQL returns the statements that make the schema of an outbox, for tools that migrate databases. [Migrate] runs the same.
-// Of the options only [WithSchema] counts. It panics if that is not valid.
+// SQL returns the statements that make the schema of an outbox, for tools that migrate databases. [Migrate] runs the
+// same. Of the options only [WithSchema] counts. It panics if that is not valid.
 func SQL(opts ...Option) string {
 	s := settings{schema: "busgen"}
 	for _, opt := range opts {
@@ -30,9 +30,10 @@ func (s *settings) script() string {
 	return strings.Replace(s.in(schema), "IF NOT EXISTS busgen;", `IF NOT EXISTS "`+s.schema+`";`, 1)
 }
 
-// Migrate makes the schema of an outbox in a database, or brings it up to date, in one transaction. Processes that do so at
-// the same time wait for each other. A schema that is newer than the program is left as it is, and is an error.
-// Of the options only [WithSchema] counts. The user of the database must be allowed to make a schema, or to make tables in it.
+// Migrate makes the schema of an outbox in a database, or brings it up to date, in one transaction. Processes that do
+// so at the same time wait for each other. A schema that is newer than the program is left as it is, and is an error.
+// Of the options only [WithSchema] counts. The user of the database must be allowed to make a schema, or to make tables
+// in it.
 func Migrate(ctx context.Context, db DB, opts ...Option) error {
 	t, err := newTables(db, opts)
 	if err != nil {

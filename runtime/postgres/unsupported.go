@@ -8,7 +8,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// only has what a log does not that only publishes. It has no subscriptions and no pauses, and nothing to close for these.
+// only has what a log does not that only publishes. It has no subscriptions and no pauses, and nothing to close for
+// these.
 type only struct{}
 
 var errOnly = unsupported("a bus with postgres.Outbox", "do more than publish", "the bus with postgres.Relay does the rest")

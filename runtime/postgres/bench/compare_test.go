@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package bench compares the outbox and the inbox with what others have. It is a module of its own, so that nobody else downloads
-// them.
+// Package bench compares the outbox and the inbox with what others have. It is a module of its own, so that nobody else
+// downloads them.
 package bench
 
 import (
@@ -85,8 +85,8 @@ func (d *database) open(target string, opts ...runtime.Option) *runtime.Bus {
 	return bus
 }
 
-// Each way to publish an event with an order has its turn in each round, so that what else the machine does is shared. The figures are
-// medians, and medians of the ratios within a round.
+// Each way to publish an event with an order has its turn in each round, so that what else the machine does is shared.
+// The figures are medians, and medians of the ratios within a round.
 func TestWhatPublishingWithAnOrderCosts(t *testing.T) {
 	d := start(t)
 	bus := d.open("orders", postgres.Outbox(d.pool))

@@ -2,10 +2,11 @@
 //
 //	go run ./example
 //
-// It uses the Postgres that PGHOST or DATABASE_URL name, in a schema of its own that it drops first; without them it starts the one
-// that is installed (on Debian: apt-get install postgresql), in a temporary folder. The shop takes orders in transactions of
-// Postgres, some of which it rolls back, and publishes an event with each. A bus in a file gets them, and its handlers write invoices
-// and reserve stock, in transactions too. In the end the rows are compared. It takes about three seconds.
+// It uses the Postgres that PGHOST or DATABASE_URL name, in a schema of its own that it drops first; without them it
+// starts the one that is installed (on Debian: apt-get install postgresql), in a temporary folder. The shop takes
+// orders in transactions of Postgres, some of which it rolls back, and publishes an event with each. A bus in a file
+// gets them, and its handlers write invoices and reserve stock, in transactions too. In the end the rows are compared.
+// It takes about three seconds.
 //
 // shop.go is what a program of yours has; this file starts it.
 package main

@@ -20,8 +20,8 @@ import (
 	"github.com/busgen/busgen/runtime/postgres"
 )
 
-// Two processes share a bus on JetStream, and one of them relays. They come and go, and so does the server. 8 publishers change 16
-// accounts, and publish what they are then.
+// Two processes share a bus on JetStream, and one of them relays. They come and go, and so does the server. 8
+// publishers change 16 accounts, and publish what they are then.
 func TestRowsInPostgresAndABusOnJetStreamAgree(t *testing.T) {
 	f := newFixture(t)
 	conformance.Must(t, postgres.Migrate(t.Context(), f.pool))

@@ -1,6 +1,6 @@
-// Command busgen is the command of the main module with the verbs "busgen pg", about an outbox and an inbox in Postgres. Its buses
-// are in files and on NATS JetStream, because either can be behind an outbox. The module of the command is one of its own: so
-// neither the main module nor programs that use package postgres get what it needs.
+// Command busgen is the command of the main module with the verbs "busgen pg", about an outbox and an inbox in
+// Postgres. Its buses are in files and on NATS JetStream, because either can be behind an outbox. The module of the
+// command is one of its own: so neither the main module nor programs that use package postgres get what it needs.
 //
 // Install it in place of the other one:
 //

@@ -1,4 +1,5 @@
-// Package operate is what operators do with the tables of an outbox and an inbox, and what the relay does in their place.
+// Package operate is what operators do with the tables of an outbox and an inbox, and what the relay does in their
+// place.
 package operate
 
 import (
@@ -123,7 +124,8 @@ func (t Tables) Resend(ctx context.Context, since time.Time, dryRun bool) (int, 
 // Keep is how long a mark is kept at least.
 const Keep = 7 * 24 * time.Hour
 
-// Prune deletes marks that are older than Keep, but for those of events that the bus has yet to settle, or has as dead letters.
+// Prune deletes marks that are older than Keep, but for those of events that the bus has yet to settle, or has as dead
+// letters.
 func (t Tables) Prune(ctx context.Context, log func(ctx context.Context) (engine.Inspection, error)) (deleted int, err error) {
 	seconds := int(Keep / time.Second)
 	if n, err := t.count(ctx, "SELECT count(*) FROM (SELECT FROM busgen.inbox WHERE at < now() - make_interval(secs => $1::int) LIMIT 1) one", seconds); n == 0 {
@@ -165,8 +167,8 @@ func LogOf(bus *inspect.File) func(context.Context) (engine.Inspection, error) {
 	return func(context.Context) (engine.Inspection, error) { return outbox.InspectionOf(bus), nil }
 }
 
-// Reconcile replays events that were published since a time to subscriptions that have handled them, by the bus, and have no mark
-// of it: another server has taken over that had not heard of their rows.
+// Reconcile replays events that were published since a time to subscriptions that have handled them, by the bus, and
+// have no mark of it: another server has taken over that had not heard of their rows.
 func (t Tables) Reconcile(ctx context.Context, bus *inspect.File, since time.Time, dryRun bool) (all inspect.Counts, err error) {
 	if time.Since(since) > Keep {
 		return all, fmt.Errorf("marks are kept for %v, so what was handled before cannot be told: choose a later time", Keep)
@@ -201,8 +203,8 @@ func (t Tables) Reconcile(ctx context.Context, bus *inspect.File, since time.Tim
 	return all, err
 }
 
-// Erase takes a person out of events that were relayed and are kept. The bus knows which of their fields are personal. Events that
-// are still in the outbox are counted as open.
+// Erase takes a person out of events that were relayed and are kept. The bus knows which of their fields are personal.
+// Events that are still in the outbox are counted as open.
 func (t Tables) Erase(ctx context.Context, bus *inspect.File, e inspect.Erasure) (event.Erased, error) {
 	file, err := inspect.Open(ctx, "the tables of Postgres", inspect.WithEngine(inTables{t: t, Inspection: outbox.InspectionOf(bus)}))
 	if err != nil {
