@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/observe"
 )
 
@@ -72,11 +73,11 @@ func WithBatch(size int, wait time.Duration) SubscribeOption {
 //
 //	func (e *BatchError) Err() error
 //	func (e *BatchError) Set(i int, err error)
-type BatchError = dispatch.BatchError
+type BatchError = errs.BatchError
 
 // ErrBatchWait is returned by [Receipt.Wait], [Request] and [Collect] with the context of a
 // [BatchHandler]. Nothing was done.
-var ErrBatchWait = dispatch.ErrBatchWait
+var ErrBatchWait = errs.ErrBatchWait
 
 // ItemContext returns the ctx of a [BatchHandler] for the event at index i of its batch: what
 // is published with it has that event as its parent, and is stored if that event is handled,
@@ -146,7 +147,7 @@ func subscribeBatch(bus *Bus, of AnyEventType, name string, none bool, handler f
 			}
 			switch {
 			case b.Over(): // while the program's code decoded an event
-				return dispatch.ErrOver
+				return errs.ErrOver
 			case len(given.events) == 0:
 				return nil
 			}

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/busgen/busgen/runtime/gen/checks"
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
@@ -15,12 +15,12 @@ import (
 // and by Publish and Subscribe, once [Bus.Shutdown] was called. It is also the cause of
 // the cancellation ([context.Cause]) that a handler sees when a shutdown stops waiting
 // for it.
-var ErrShutdown = dispatch.ErrShutdown
+var ErrShutdown = errs.ErrShutdown
 
 // ErrAttemptOver is returned when a handler publishes through its context after
 // its attempt was decided: it had timed out, or had returned. The event is not
 // stored.
-var ErrAttemptOver = dispatch.ErrOver
+var ErrAttemptOver = errs.ErrOver
 
 // ErrInsideHandler is returned by [Bus.Shutdown], [Subscription.Unsubscribe] and
 // [Bus.WaitIdle] if they would wait for the handler that calls them. Nothing was done.
@@ -40,13 +40,13 @@ var ErrStaged = errors.New("the event is stored when the handler that published 
 //		After   time.Duration // the timeout
 //		Attempt int           // which attempt it was, 1 for the first
 //	}
-type TimeoutError = dispatch.TimeoutError
+type TimeoutError = errs.TimeoutError
 
 // ExpiredError is the failure of an attempt whose event expired while it ran
 // ([declare.Settings].ExpiresAfter). It matches [context.DeadlineExceeded].
 //
 //	type ExpiredError struct{ After time.Duration }
-type ExpiredError = dispatch.ExpiredError
+type ExpiredError = errs.ExpiredError
 
 // PanicError says that code of the program, such as the Validate method of a
 // payload, has panicked when the bus called it.

@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/ask"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -93,7 +94,7 @@ func (e *exchanges) begin(a *dispatch.Attempt, s *innerSubscription) (turn, erro
 }
 
 // tooLate returns what a handler's answer means once there are enough. The caller holds mu.
-func (x *exchange) tooLate() error { return &dispatch.AnsweredError{Reason: answeredBy(x.enough)} }
+func (x *exchange) tooLate() error { return &errs.AnsweredError{Reason: answeredBy(x.enough)} }
 
 func answeredBy(names string) string { return "answered by " + names }
 
@@ -137,8 +138,8 @@ func (t turn) end() {
 func declines(err error) (ok bool) {
 	defer func() { ok = recover() == nil && ok }() // methods of the error are the program's
 	var nobody *ask.NoAnswererError
-	own := dispatch.OwnWords(err)
-	return err != nil && errors.Is(own, ask.ErrNoAnswer) && !errors.As(own, &nobody) && !dispatch.Steers(err)
+	own := errs.OwnWords(err)
+	return err != nil && errors.Is(own, ask.ErrNoAnswer) && !errors.As(own, &nobody) && !errs.Steers(err)
 }
 
 // answerCounter counts for a subscription that answers.
@@ -262,7 +263,7 @@ func (b *innerBus) answerFailed(id uuid.UUID, feed, text, reason string) error {
 	if text == "" {
 		text = fmt.Sprintf("the event is a dead letter (%s)", reason)
 	}
-	return dispatch.NewHandlerError(text, cause)
+	return errs.NewHandlerError(text, cause)
 }
 
 // cancelledAnswer says that the event was cancelled before a subscription had answered.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 )
 
 // Next handles an event: it is the handler of a subscription, or a middleware around it.
@@ -110,7 +111,7 @@ func innermost(s *innerSubscription, takes reflect.Type, handler Next) Next {
 		if given := reflect.TypeOf(e.Payload); given != takes && (takes.Kind() != reflect.Interface || given == nil || !given.Implements(takes)) {
 			return &MiddlewareError{s.name, fmt.Sprintf("with a payload of type %T, and the handler takes a %v", e.Payload, takes)}
 		}
-		if err := a.Enter(); errors.Is(err, dispatch.ErrEntered) {
+		if err := a.Enter(); errors.Is(err, errs.ErrEntered) {
 			return &MiddlewareError{s.name, "twice in one attempt: return the error of the first call, and the retry policy decides"}
 		} else if err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/busgen/busgen/runtime/gen/wire"
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 )
 
 // Upcast turns payloads of one version into those of the next. [UpcastFrom] makes
@@ -77,7 +77,7 @@ func (t *eventType) lift(version int, stored []byte, payload any) error {
 	for _, step := range steps {
 		if value, err = step.apply(value); err != nil {
 			err = fmt.Errorf("this %s event of version %d cannot be made one of version %d: %w", t.spec.Name, version, step.version+1, err)
-			return &dispatch.DecodeError{Err: err}
+			return &errs.DecodeError{Err: err}
 		}
 	}
 	if err != nil {
@@ -99,9 +99,9 @@ func (u Upcast) apply(old any) (value any, err error) {
 // unknownVersion is the error for a version that the program has no shape for.
 func (t *eventType) unknownVersion(version int) error {
 	if version > t.spec.Version {
-		return &dispatch.DecodeError{Err: fmt.Errorf("this %s event was published as version %d, and this program knows versions up to %d: "+
+		return &errs.DecodeError{Err: fmt.Errorf("this %s event was published as version %d, and this program knows versions up to %d: "+
 			"deploy the program that has published it, and then retry the dead letter", t.spec.Name, version, t.spec.Version)}
 	}
-	return &dispatch.DecodeError{Err: fmt.Errorf("this %s event was published as version %d, which this program no longer reads: "+
+	return &errs.DecodeError{Err: fmt.Errorf("this %s event was published as version %d, which this program no longer reads: "+
 		"the catalogue has dropped it from the history of the event", t.spec.Name, version)}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -39,7 +40,7 @@ func Immediately() PublishOption {
 //		// the event whose handler was refused, and it is the last again.
 //		Path []uuid.UUID
 //	}
-type WaitCycleError = dispatch.WaitCycleError
+type WaitCycleError = errs.WaitCycleError
 
 // lend calls wait inside the handler of an attempt. Wait waits until the event at seq is
 // settled, or for something that handlers of the event do. Meanwhile deliveries of the
