@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -263,15 +264,15 @@ func (cs *consumers) Consumer(ctx context.Context, spec engine.ConsumerSpec) (en
 // missingConsumers returns those that are not in the file as they should be.
 func missingConsumers(c *database.Conn, specs []engine.ConsumerSpec) (missing []engine.ConsumerSpec, err error) {
 	for _, spec := range specs {
-		found, err := knownConsumer(c, spec.Name)
+		found, err := tables.KnownConsumer(c, spec.Name)
 		if err != nil {
 			return nil, err
 		}
-		known, err := formerNamesKnown(c, spec, found)
+		known, err := tables.FormerNamesKnown(c, spec, found)
 		if err != nil {
 			return nil, err
 		}
-		if !known || found.name != spec.Name || found.pattern != spec.Over(found.pattern) {
+		if !known || found.Name != spec.Name || found.Pattern != spec.Over(found.Pattern) {
 			missing = append(missing, spec)
 		}
 	}
@@ -290,15 +291,15 @@ func (cs *consumers) declareConsumers(c *database.Conn, specs, missing []engine.
 		if err := declareConsumer(c, spec); err != nil {
 			return err
 		}
-		found, err := knownConsumer(c, spec.Name)
+		found, err := tables.KnownConsumer(c, spec.Name)
 		if err == nil {
-			err = cs.shared(found.id, spec.Name)
+			err = cs.shared(found.ID, spec.Name)
 		}
 		if err != nil {
 			return err // and nothing is written
 		}
 		if cs.owns.Load() { // nobody polls for it at the moment
-			if err := endFormerRoutes(c, found.id); err != nil {
+			if err := tables.EndFormerRoutes(c, found.ID); err != nil {
 				return err
 			}
 		}
@@ -314,25 +315,25 @@ func declareConsumer(c *database.Conn, spec engine.ConsumerSpec) error {
 			return err
 		}
 	}
-	found, err := nameConsumer(c, spec)
+	found, err := tables.NameConsumer(c, spec)
 	switch {
 	case err != nil:
 		return err
-	case found.id == 0:
-		id, err := insertConsumer(c, spec)
+	case found.ID == 0:
+		id, err := tables.InsertConsumer(c, spec)
 		if err != nil {
 			return err
 		}
-		return keepFormerNames(c, id, spec)
+		return tables.KeepFormerNames(c, id, spec)
 	}
-	if err := keepFormerNames(c, found.id, spec); err != nil {
+	if err := tables.KeepFormerNames(c, found.ID, spec); err != nil {
 		return err
 	}
-	pattern := spec.Over(found.pattern)
-	if err := c.Exec("UPDATE busgen_subscriptions SET pattern = ? WHERE id = ?", pattern, found.id); err != nil {
+	pattern := spec.Over(found.Pattern)
+	if err := c.Exec("UPDATE busgen_subscriptions SET pattern = ? WHERE id = ?", pattern, found.ID); err != nil {
 		return err
 	}
-	return declareRoutes(c, found.id, pattern)
+	return tables.DeclareRoutes(c, found.ID, pattern)
 }
 
 // load takes the position from the file.
@@ -344,7 +345,7 @@ func (c *consumer) load(conn *database.Conn) error {
 		SELECT id, cursor, redelivered, pattern, EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.lane IS NOT NULL),
 		  EXISTS (SELECT 1 FROM busgen_express x WHERE x.subscription = s.id)
 		  OR EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.due_at < 0 AND d.state <> 'dead')
-		FROM busgen_subscriptions s WHERE id = `+subscriptionNamed, func(s *sqlite3.Stmt) error {
+		FROM busgen_subscriptions s WHERE id = `+tables.SubscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
 		c.lanes.any.Store(s.ColumnBool(4))
@@ -353,4 +354,28 @@ func (c *consumer) load(conn *database.Conn) error {
 		}
 		return nil
 	}, c.name)
+}
+
+// freeNames takes former names away from subscriptions whose present name is wanted
+// at the same time: what has the former name now is something else.
+func freeNames(c *database.Conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
+	wanted := map[string]bool{}
+	for _, spec := range specs {
+		wanted[spec.Name] = true
+	}
+	for _, one := range inUse {
+		wanted[one.name] = true
+	}
+	for _, spec := range specs {
+		found, err := tables.KnownConsumer(c, spec.Name)
+		if err != nil {
+			return err
+		}
+		if found.Name != spec.Name && wanted[found.Name] {
+			if err := c.Exec("DELETE FROM busgen_former_names WHERE name = ?", spec.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -68,7 +69,7 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []event.DeadLetter) 
 // addDeadLetter adds one dead letter, unless its delivery is open, dead, discarded
 // or handled already, or its event is erased.
 func addDeadLetter(c *database.Conn, l *event.DeadLetter) (added bool, wrong string, err error) {
-	subscription, err := c.Int64("SELECT "+subscriptionNamed, l.Subscription)
+	subscription, err := c.Int64("SELECT "+tables.SubscriptionNamed, l.Subscription)
 	if err != nil {
 		return false, "", err
 	}
@@ -106,21 +107,21 @@ func addDeadLetter(c *database.Conn, l *event.DeadLetter) (added bool, wrong str
 	if err != nil {
 		return false, "", err
 	}
-	return true, "", addRows(c, rowKey{subscription, seq}, l, made)
+	return true, "", addRows(c, tables.RowKey{Subscription: subscription, Seq: seq}, l, made)
 }
 
 // storedEvent returns the position of the event of a dead letter in the log, or 0. It
 // is wrong if the file has another event with the same id.
 func storedEvent(c *database.Conn, l *event.DeadLetter) (seq int64, wrong string, err error) {
 	err = c.Query(`
-		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+bounded("l.payload")+`
+		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+tables.Bounded("l.payload")+`
 		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		seq = s.ColumnInt64(0)
-		payload := columnOf(s, 2)
-		if err := tooLong("payload", payload.size); err != nil {
+		payload := tables.ColumnOf(s, 2)
+		if err := tables.TooLong("payload", payload.Size); err != nil {
 			return err
 		}
-		stored, err := payload.read(c, "payload", seq)
+		stored, err := payload.Read(c, "payload", seq)
 		if err != nil {
 			return err
 		}
@@ -133,12 +134,12 @@ func storedEvent(c *database.Conn, l *event.DeadLetter) (seq int64, wrong string
 }
 
 // addRows writes a dead delivery and its attempts.
-func addRows(c *database.Conn, at rowKey, l *event.DeadLetter, made bool) error {
+func addRows(c *database.Conn, at tables.RowKey, l *event.DeadLetter, made bool) error {
 	row := ledger.Import(l, made)
-	err := store(c, at, &row, time.Now(), nil)
+	err := tables.Store(c, at, &row, time.Now(), nil)
 	for _, a := range l.Attempts {
 		if err == nil {
-			err = addAttempt(c, at, a)
+			err = tables.AddAttempt(c, at, a)
 		}
 	}
 	return err
@@ -163,7 +164,7 @@ func (i *Inspection) Publish(ctx context.Context, records []engine.Record) error
 		if stored == 1 && len(records) == 1 {
 			entry.EventID = records[0].ID
 		}
-		return audit(c, entry)
+		return tables.Audit(c, entry)
 	})
 }
 
@@ -196,7 +197,7 @@ func publish(c *database.Conn, r *engine.Record) error {
 		return err
 	}
 	failed := c.Exec("INSERT INTO outbox (type, payload, metadata, dedupe_key, delay_ms) VALUES (?, ?, ?, ?, ?)",
-		r.Type, string(r.Payload), text(string(r.Metadata)), text(key), delay)
+		r.Type, string(r.Payload), tables.Text(string(r.Metadata)), tables.Text(key), delay)
 	found := func(s *sqlite3.Stmt) (err error) {
 		r.Seq = s.ColumnInt64(0)
 		r.ID, err = uuid.FromBytes(s.ColumnRawBlob(1))

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/internal/apptables"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // newFile is the file of a bus that was closed.
@@ -29,7 +30,7 @@ func newFile(t *testing.T) string {
 func oldestFile(t *testing.T) string {
 	t.Helper()
 	path := newFile(t)
-	changed(t, path, fmt.Sprint("PRAGMA user_version=", oldestVersion))
+	changed(t, path, fmt.Sprint("PRAGMA user_version=", tables.OldestVersion))
 	return path
 }
 
@@ -43,7 +44,7 @@ func changed(t *testing.T, path, statements string) {
 }
 
 func TestAFileOfASchemaThatWasNeverReleasedIsRefusedAndLeftAsItIs(t *testing.T) {
-	for version := 1; version < oldestVersion; version++ {
+	for version := 1; version < tables.OldestVersion; version++ {
 		path := newFile(t)
 		changed(t, path, fmt.Sprint("PRAGMA user_version=", version))
 		for name, open := range map[string]func() error{
@@ -74,7 +75,7 @@ func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
 	c, err := database.Connect(oldestFile(t), "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	must(t, upgrade(c, synthetic))
+	must(t, tables.Upgrade(c, synthetic))
 	if on, err := c.Int64("PRAGMA foreign_keys"); err != nil || on != 1 {
 		t.Errorf("foreign_keys is %d, %v", on, err)
 	}
@@ -86,10 +87,10 @@ func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	if err := upgrade(c, synthetic); err == nil || !strings.Contains(err.Error(), "busgen_routes") {
+	if err := tables.Upgrade(c, synthetic); err == nil || !strings.Contains(err.Error(), "busgen_routes") {
 		t.Errorf("%v", err)
 	}
-	if version := schemaVersionOf(t, path); version != oldestVersion {
+	if version := schemaVersionOf(t, path); version != tables.OldestVersion {
 		t.Errorf("the file has version %d now", version)
 	}
 }
@@ -102,7 +103,7 @@ func TestAMigrationLeavesTheTablesOfTheProgramAlone(t *testing.T) {
 	before := apptables.DumpWithout(t, path, ours)
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
-	must(t, upgrade(c, []string{"CREATE TABLE originals (n INTEGER); ALTER TABLE originals RENAME TO copies"}))
+	must(t, tables.Upgrade(c, []string{"CREATE TABLE originals (n INTEGER); ALTER TABLE originals RENAME TO copies"}))
 	must(t, c.Close())
 	if diff := cmp.Diff(before, apptables.DumpWithout(t, path, ours)); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // programs are the connections that the program has through database/sql. They are to the
@@ -102,7 +103,7 @@ func (p *programs) connect() (*sqlapi.Conn, error) {
 
 // guard returns what keeps programs from the tables of the bus.
 func guard() *sqlapi.Guard {
-	return &sqlapi.Guard{Protected: isOurs, Outbox: "outbox", Trusted: "busgen_outbox"}
+	return &sqlapi.Guard{Protected: tables.IsOurs, Outbox: "outbox", Trusted: "busgen_outbox"}
 }
 
 // Close implements [io.Closer].
@@ -220,7 +221,7 @@ func (p *programs) Left(conn *sqlapi.Conn) {
 	delete(p.conns, conn)
 }
 
-var selectPublished = "SELECT seq, id, type, " + bounded("payload") + ", " + bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
+var selectPublished = "SELECT seq, id, type, " + tables.Bounded("payload") + ", " + tables.Bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
 
 // takeOutbox notes for the tail what a function of the program has published through the view
 // outbox, in the transaction at hand. The log ended with the event last before that. Of its events, the first of which is at before, those that
@@ -261,7 +262,7 @@ func (t *typeTable) outboxSince(c *database.Conn, last int64) (all []logged, err
 		e := logged{typeID: s.ColumnInt64(2), Record: engine.Record{
 			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5),
 		}}
-		if err := readBounded(c, s, 3, &e.Record); err != nil {
+		if err := tables.ReadBounded(c, s, 3, &e.Record); err != nil {
 			return err
 		}
 		if s.ColumnType(6) != sqlite3.NULL {

@@ -14,11 +14,12 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 func TestEveryVersionHasItsMigration(t *testing.T) {
-	if len(migrations) != schemaVersion-oldestVersion {
-		t.Errorf("there are %d migrations from version %d on, and schema.sql has version %d", len(migrations), oldestVersion, schemaVersion)
+	if len(tables.Migrations) != tables.SchemaVersion-tables.OldestVersion {
+		t.Errorf("there are %d migrations from version %d on, and schema.sql has version %d", len(tables.Migrations), tables.OldestVersion, tables.SchemaVersion)
 	}
 }
 
@@ -33,7 +34,7 @@ func TestMigrationsRunOnceAndInTheirOrder(t *testing.T) {
 		for range 2 {
 			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
-			m.must(upgrade(c, synthetic))
+			m.must(tables.Upgrade(c, synthetic))
 			m.must(c.Close())
 			m.schemaHolds(m.fs, 3)
 		}
@@ -45,11 +46,11 @@ func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
 		c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 		m.must(err)
 		broken := []string{synthetic[0], synthetic[1] + "; INSERT INTO copies SELECT seq, copy FROM busgen_log"} // a second time
-		if err := upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
+		if err := tables.Upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
 			m.fail("the broken migration returned %v", err)
 		}
 		m.schemaHolds(m.fs, 2)
-		m.must(upgrade(c, synthetic)) // of a program that was corrected
+		m.must(tables.Upgrade(c, synthetic)) // of a program that was corrected
 		m.must(c.Close())
 		m.schemaHolds(m.fs, 3)
 	})
@@ -62,7 +63,7 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
 			m.fs.CutAfter(cut)
-			err = upgrade(c, synthetic)
+			err = tables.Upgrade(c, synthetic)
 			if over = !m.fs.Dead(); over != (err == nil) {
 				m.fail("with the power cut at change %d the migration returned %v", cut, err)
 			}
@@ -71,7 +72,7 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 				found[m.schemaHolds(disk, 1, 2, 3)] = true
 				after, err := database.Connect(m.path, disk.Name(), sqlite3.OPEN_READWRITE)
 				m.must(err)
-				m.must(upgrade(after, synthetic))
+				m.must(tables.Upgrade(after, synthetic))
 				m.must(after.Close())
 				m.schemaHolds(disk, 3)
 				disk.Unregister()
@@ -124,7 +125,7 @@ func migrationTest(t *testing.T, f func(m *machine)) {
 			m.log = nil
 			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
-			m.must(c.Exec(fmt.Sprint("PRAGMA user_version=", oldestVersion))) // the migrations here are made up
+			m.must(c.Exec(fmt.Sprint("PRAGMA user_version=", tables.OldestVersion))) // the migrations here are made up
 			m.must(c.Close())
 			oldFile = m.fs.Kill()[m.path]
 		}
@@ -141,7 +142,7 @@ func (m *machine) schemaHolds(fs *simfs.FS, versions ...int) (version string) {
 	c := m.raw(fs)
 	defer c.Close()
 	number, _ := strconv.Atoi(m.rows(c, "PRAGMA user_version")[0][0])
-	version = fmt.Sprint(number - oldestVersion + 1)
+	version = fmt.Sprint(number - tables.OldestVersion + 1)
 	column := m.rows(c, "SELECT count(*) FROM pragma_table_info('busgen_log') WHERE name = 'copy'")[0][0] == "1"
 	table := m.rows(c, "SELECT count(*) FROM sqlite_schema WHERE name = 'copies'")[0][0] == "1"
 	fits := false
@@ -185,13 +186,13 @@ func TestAFileThatAnotherProcessCreatesMeanwhileIsAccepted(t *testing.T) {
 				return nil // it has the file for itself
 			}
 			if statements++; statements == at {
-				other, err := openWriter(t.Context(), path, "")
+				other, err := tables.OpenWriter(t.Context(), path, "")
 				must(t, err)
 				must(t, other.Close())
 			}
 			return nil
 		}))
-		if err := migrate(c); err != nil && !errors.Is(err, sqlite3.BUSY) { // which is tried again
+		if err := tables.Migrate(c); err != nil && !errors.Is(err, sqlite3.BUSY) { // which is tried again
 			t.Errorf("created before statement %d: %v", at, err)
 		}
 		must(t, c.Close())
