@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 )
 
 // Permanent says that another attempt is in vain: the event is dead-lettered at
@@ -21,7 +21,7 @@ func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &dispatch.PermanentError{Err: err}
+	return &errs.PermanentError{Err: err}
 }
 
 // RetryAfter says when to try again, instead of the delay of the retry policy. See [Snooze] for what is no failure:
@@ -32,7 +32,7 @@ func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &dispatch.RetryAfterError{After: d, Err: err}
+	return &errs.RetryAfterError{After: d, Err: err}
 }
 
 // Snooze puts the event off, which does not count as a failed attempt: it is
@@ -41,14 +41,14 @@ func RetryAfter(d time.Duration, err error) error {
 // unless the catalogue or [WithMaxSnoozes] says otherwise, and ExpiresAfter, if the
 // event type has it: the event is dead-lettered then. In a group the snoozes of all
 // members count together.
-func Snooze(d time.Duration) error { return &dispatch.SnoozeError{For: d} }
+func Snooze(d time.Duration) error { return &errs.SnoozeError{For: d} }
 
 // Discard settles the event for this subscription without its having been
 // handled: it is not tried again and no dead letter. The reason is kept as long
 // as the event, and what the handler has published with its context is not
 // stored. In a group it is the last word for all members. The reason "cancelled" is that of
 // [Bus.Cancel], so it is kept as "cancelled by its handler".
-func Discard(reason string) error { return &dispatch.DiscardError{Reason: reason} }
+func Discard(reason string) error { return &errs.DiscardError{Reason: reason} }
 
 // ErrorIs returns a function that tells whether an error is target, as
 // [errors.Is] does.

@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/internal/setting"
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
@@ -261,7 +262,7 @@ func (f *feed) handlersOf(eventType string) []*dispatch.Handler {
 func (f *feed) withoutMember() *dispatch.Handler {
 	first := (*f.members.Load())[0].handler
 	refuse := func(a *dispatch.Attempt) error {
-		return &dispatch.DecodeError{Err: fmt.Errorf("no member of group %q is for events of type %s", f.name, a.Type)}
+		return &errs.DecodeError{Err: fmt.Errorf("no member of group %q is for events of type %s", f.name, a.Type)}
 	}
 	return &dispatch.Handler{Name: f.name, Handle: refuse, Settings: first.Settings, Breaker: first.Breaker, Count: first.Count}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -26,7 +27,7 @@ const defaultHopLimit = 64
 //		Hops       int // what the event would have had
 //		Limit      int
 //	}
-type HopLimitError = dispatch.HopLimitError
+type HopLimitError = errs.HopLimitError
 
 // WithHopLimit sets how many hops an event may be from its root: the event that a handler
 // publishes with its context has one hop more than the event that it handles, and all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/gen/deep"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -147,19 +148,19 @@ func (t *eventType) misfit(as reflect.Type, version int, payload []byte, err err
 	if version != t.spec.Version {
 		of = fmt.Sprintf(" of version %d", version)
 	}
-	return &dispatch.DecodeError{Err: fmt.Errorf("the payload of this %s event%s does not fit %v: %w", t.spec.Name, of, as, err)}
+	return &errs.DecodeError{Err: fmt.Errorf("the payload of this %s event%s does not fit %v: %w", t.spec.Name, of, as, err)}
 }
 
 // decodingPanicked is the error for a payload that panics while it is decoded.
 func (t *eventType) decodingPanicked(cause any) error {
 	panicked := newPanicError(cause)
 	err := fmt.Errorf("the payload of this %s event cannot be decoded as %v: %w", t.spec.Name, t.of, panicked)
-	return &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+	return &errs.DecodeError{Err: err, Stack: panicked.Stack}
 }
 
 // decodingExited is the error for a payload whose code ends the goroutine that decodes it.
 func (t *eventType) decodingExited() error {
-	return &dispatch.DecodeError{Err: dispatch.DecodingExited(t.spec.Name)}
+	return &errs.DecodeError{Err: dispatch.DecodingExited(t.spec.Name)}
 }
 
 func (t *eventType) partitioned() bool { return t.partition != nil }
@@ -174,7 +175,7 @@ func (t *eventType) partitionKey(payload any) (key string, err error) {
 		if cause := recover(); cause != nil {
 			panicked := newPanicError(cause)
 			err = fmt.Errorf("the partition key of this %s event cannot be computed: %w", t.spec.Name, panicked)
-			err = &dispatch.DecodeError{Err: err, Stack: panicked.Stack}
+			err = &errs.DecodeError{Err: err, Stack: panicked.Stack}
 		}
 	}()
 	return t.partition(payload), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/event"
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -85,7 +85,7 @@ func (r *Receipt) Wait(ctx context.Context) (Outcome, error) {
 			Reason: s.Reason, Failures: s.Failures, LastError: s.Error,
 		}
 		if one.Dead && s.Failures > 0 {
-			one.Err = dispatch.NewHandlerError(s.Error, b.causes.of(causeKey{r.ID, s.Subscription}, s.Error))
+			one.Err = errs.NewHandlerError(s.Error, b.causes.of(causeKey{r.ID, s.Subscription}, s.Error))
 		}
 		outcome.Deliveries = append(outcome.Deliveries, one)
 	}
@@ -134,7 +134,7 @@ type DeliveryOutcome struct {
 //
 //		cause error
 //	}
-type HandlerError = dispatch.HandlerError
+type HandlerError = errs.HandlerError
 
 // Err returns nil if every subscription has handled the event, or has discarded it by the word of
 // its handler or of an operator. Otherwise it returns a *[DeadLetteredError], a

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -92,7 +93,7 @@ func (forGenerated) StepTx(ctx context.Context, a *dispatch.Attempt, step engine
 	ended := false
 	defer func() {
 		if !ended { // it panics, or ends its goroutine
-			a.StepStored(stepping, dispatch.ErrOver)
+			a.StepStored(stepping, errs.ErrOver)
 		}
 	}()
 	err = b.transact(ctx, a, nil, stepping, func(run *txRun) error {

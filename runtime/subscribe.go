@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/internal/glob"
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -119,7 +120,7 @@ func subscribeNamespace(bus *Bus, pattern, name string, none bool, takes reflect
 	handle := func(a *dispatch.Attempt) error {
 		t := s.bus.catalogue.Lookup(a.Type)
 		if t == nil {
-			return &dispatch.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
+			return &errs.DecodeError{Err: &UnknownTypeError{EventType: a.Type}}
 		}
 		payload, err := typeOf(t).decodeFor(a, (*eventType).decode)
 		if err != nil {
@@ -173,7 +174,7 @@ func SubscribePattern(bus *Bus, pattern, name string, handler Handler[Raw], opts
 // mismatch is the error for an event that an earlier version of the program
 // left to this name, when it stood for another pattern.
 func (s *innerSubscription) mismatch(eventType string) error {
-	return &dispatch.DecodeError{Err: fmt.Errorf("this event of type %s was pending for subscription %q before its pattern became %s", eventType, s.name, s.pattern)}
+	return &errs.DecodeError{Err: fmt.Errorf("this event of type %s was pending for subscription %q before its pattern became %s", eventType, s.name, s.pattern)}
 }
 
 // subscribe checks everything, makes the durable subscription, and begins to

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/transact"
 )
@@ -174,7 +175,7 @@ func (b *innerBus) commit(a *dispatch.Attempt, handled bool, f func(run *txRun) 
 	case same(err, own):
 		return err // its methods are code of the program
 	case errors.Is(err, engine.ErrMoved), errors.As(err, new(*event.StorageError)): // it is another process's now, or cannot be stored
-		return &dispatch.UncommittedError{Err: err}
+		return &errs.UncommittedError{Err: err}
 	}
 	return err
 }

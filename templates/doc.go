@@ -8,6 +8,7 @@
 //	publish.go    publish.gen.go    Publish<Event>
 //	subscribe.go  subscribe.gen.go  On<Event><Subscription>, Subscribe<Event>, Subscribe<Namespace>, SubscribeAll
 //	answers.go    answers.gen.go    Answer<Event>, Request<Event> and Collect<Event> of events with a result
+//	awaits.go     awaits.gen.go     Await<Event> of events that steps wait for
 //	catalogue.go  catalogue.gen.go  <Event>Type descriptors, error classes, limits, the Catalogue, Open
 //	schemas.go    schemas.gen.go    what the file of a bus keeps about payloads, each type once
 //	testkit.go    testkit.gen.go    New, Run and Samples, in a package for tests

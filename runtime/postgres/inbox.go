@@ -15,6 +15,7 @@ import (
 
 	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/outbox"
 )
@@ -100,7 +101,7 @@ func SubscribeBatch[T runtime.Payload](bus *runtime.Bus, t *runtime.EventType[T]
 			take: func(failed map[int]error) ([]engine.Record, error) {
 				staged, err := b.TakeStaged(failed)
 				if err != nil { // an event has expired, and the others have not failed
-					err = &dispatch.UncommittedError{Err: err}
+					err = &errs.UncommittedError{Err: err}
 				}
 				return staged, err
 			},
@@ -301,8 +302,8 @@ func (in *inbox[Tx]) subscription(ctx context.Context, a *dispatch.Attempt) (int
 func (in *inbox[Tx]) asked(ctx context.Context, err, undone error) error {
 	state := sqlState(err)
 	conflict := state == "40001" || state == "40P01"
-	if (conflict || undone != nil && !isOver(undone)) && ctx.Err() == nil && !dispatch.Steers(err) && !slices.Contains(idled, state) {
-		return &dispatch.UncommittedError{Err: err}
+	if (conflict || undone != nil && !isOver(undone)) && ctx.Err() == nil && !errs.Steers(err) && !slices.Contains(idled, state) {
+		return &errs.UncommittedError{Err: err}
 	}
 	return err
 }
@@ -318,7 +319,7 @@ func (in *inbox[Tx]) failed(ctx context.Context, err error) error {
 	case errors.Is(err, pgx.ErrTxCommitRollback), state == "25P02":
 		return fmt.Errorf("the handler has returned nil although a statement of its transaction had failed, so nothing is stored: %w", err)
 	case state == "", slices.Contains(passing, state[:2]), hintOf(err) != "", state == "42501":
-		return &dispatch.UncommittedError{Err: err, What: "the rows of the handler could not be stored"}
+		return &errs.UncommittedError{Err: err, What: "the rows of the handler could not be stored"}
 	}
 	return err // a constraint that is looked at in the end, or a trigger
 }

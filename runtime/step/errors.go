@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 )
 
 // ErrSuspended says that the handler waits in a step: it returns this error, and is called again when the wait is over. All
@@ -20,7 +21,7 @@ var ErrNoEvent = errors.New("no such event has come in time")
 //		Name    string // of the step
 //		Problem string // in words; of a name that is used twice it names both places
 //	}
-type NameError = dispatch.NameError
+type NameError = errs.NameError
 
 // ResultError says that the result of a step cannot be stored, or that what is stored does not fit. The event becomes a dead
 // letter at once: with reason decode if another program could read what is stored, else with reason permanent.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime"
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -74,5 +74,5 @@ func Rollback(err error) error {
 	if err == nil {
 		err = errors.New("the handler has given up")
 	}
-	return &dispatch.RollbackError{Err: err}
+	return &errs.RollbackError{Err: err}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -182,7 +183,7 @@ func (s *site) attempt(w *worker, r *run, h *Handler, permit breaker.Permit) (ha
 		switch cause := recover(); {
 		case cause != nil:
 			kind, stack = event.KindPanic, string(debug.Stack())
-			err = newPanicked(cause)
+			err = errs.NewPanicked(cause)
 		case !returned:
 			// Neither returned nor panicking: the handler has called Goexit,
 			// and this goroutine is on its way out.
@@ -376,7 +377,7 @@ func (a *Attempt) leave() {
 // cancelled its context. That counts, or else a handler that hangs would do so
 // after every restart.
 func (a *Attempt) interrupt(ignored time.Duration) {
-	f := a.classify(&InterruptedError{ignored}, event.KindInterrupted, "")
+	f := a.classify(&errs.InterruptedError{Ignored: ignored}, event.KindInterrupted, "")
 	a.mu.Lock()
 	over := a.over
 	if over {
@@ -468,7 +469,7 @@ func (a *Attempt) shown(failure any) any {
 	text, isText := failure.(string)
 	if err, isError := failure.(error); isError {
 		text, _ = guard.Apart(func() string {
-			text, _ := textOf(err)
+			text, _ := errs.TextOf(err)
 			return text
 		})
 	} else if !isText {

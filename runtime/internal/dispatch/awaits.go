@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -98,7 +99,7 @@ func (a *Attempt) awaited(ctx context.Context, step *engine.Step) (*engine.Recor
 // an attempt.
 func (a *Attempt) unread(what string, err error) error {
 	if errors.Is(err, engine.ErrMoved) || errors.Is(err, engine.ErrClosed) || errors.As(err, new(*event.StorageError)) {
-		return &UncommittedError{What: what, Err: err}
+		return &errs.UncommittedError{What: what, Err: err}
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -131,14 +132,14 @@ func (b *Batch) TakeStaged(failed map[int]error) (staged []engine.Record, err er
 	b.whole.mu.Lock()
 	defer b.whole.mu.Unlock()
 	if b.whole.over || b.whole.late(time.Now()) {
-		return nil, ErrOver
+		return nil, errs.ErrOver
 	}
 	for i, a := range b.handed {
 		a.mu.Lock()
 		switch {
 		case failed[i] != nil:
 		case a.over: // its event has expired
-			err = ErrOver
+			err = errs.ErrOver
 		case a.stash != nil:
 			staged = append(staged, a.stash.staged...)
 			a.stash.staged = nil
@@ -217,7 +218,7 @@ func (s *site) runBatch(worker int, b *Batch) (keep bool) {
 		switch cause := recover(); {
 		case cause != nil:
 			kind, stack = event.KindPanic, string(debug.Stack())
-			err = newPanicked(cause)
+			err = errs.NewPanicked(cause)
 		case !returned:
 			kind, stack = event.KindExit, string(debug.Stack())
 			err = b.exited(stack)
@@ -350,7 +351,7 @@ func (b *Batch) expire(a *Attempt) {
 		if a.expires {
 			return a.timeout()
 		}
-		return a.classify(a.during(&TimeoutError{After: b.whole.limit, Attempt: a.Number}), event.KindTimeout, "")
+		return a.classify(a.during(&errs.TimeoutError{After: b.whole.limit, Attempt: a.Number}), event.KindTimeout, "")
 	})
 	b.whole.mu.Lock()
 	b.whole.leaveSoon(b.leave)
@@ -396,7 +397,9 @@ func (b *Batch) expireItem(a *Attempt) {
 
 // interrupt is [Attempt.interrupt] for all of the batch.
 func (b *Batch) interrupt(ignored time.Duration) {
-	if b.force(func(a *Attempt) failure { return a.classify(&InterruptedError{ignored}, event.KindInterrupted, "") }) {
+	if b.force(func(a *Attempt) failure {
+		return a.classify(&errs.InterruptedError{Ignored: ignored}, event.KindInterrupted, "")
+	}) {
 		b.site.freeLimits(&b.whole)
 		b.tellApart()
 		return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/guard"
 )
@@ -15,7 +16,7 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 	if err == nil && b.unfit == nil {
 		return nil
 	}
-	var named *BatchError
+	var named *errs.BatchError
 	if kind == event.KindError && err != nil {
 		named, err = b.named(err)
 	}
@@ -48,10 +49,10 @@ func (b *Batch) failures(err error, kind, stack string) []failure {
 
 // named returns the items that the error of a handler names, if it does. If there are no such items, the
 // error is another one.
-func (b *Batch) named(err error) (*BatchError, error) {
-	var found *BatchError
+func (b *Batch) named(err error) (*errs.BatchError, error) {
+	var found *errs.BatchError
 	problem, returned := guard.Apart(func() error {
-		if found, _ = find[*BatchError](err); found != nil {
+		if found, _ = errs.Find[*errs.BatchError](err); found != nil {
 			return b.outOfRange(found)
 		}
 		return nil
@@ -67,7 +68,7 @@ func (b *Batch) named(err error) (*BatchError, error) {
 
 // outOfRange returns the error of a handler that names an item that the batch does not
 // have. It does not wrap what the handler has returned.
-func (b *Batch) outOfRange(named *BatchError) error {
+func (b *Batch) outOfRange(named *errs.BatchError) error {
 	wrong, found := 0, false
 	for i := range named.Items {
 		if (i < 0 || i >= len(b.handed)) && (!found || i < wrong) {

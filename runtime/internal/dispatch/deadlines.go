@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
@@ -365,7 +366,7 @@ func (a *Attempt) Queue() (context.Context, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || a.late(time.Now()) {
-		return nil, ErrOver
+		return nil, errs.ErrOver
 	}
 	a.extras().turn.Store(&turn{limit: unlimited, begun: unlimited})
 	return a.run.site.base, nil
@@ -399,7 +400,7 @@ func (a *Attempt) takeTurn(now time.Time, handled bool) error {
 	a.renew()
 	switch {
 	case a.over || a.late(now):
-		return ErrOver
+		return errs.ErrOver
 	case a.interrupted() != nil:
 		return fmt.Errorf("%w: %w", context.Canceled, a.interrupted())
 	}

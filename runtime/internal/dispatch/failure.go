@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/fingerprint"
 	"github.com/busgen/busgen/runtime/internal/guard"
@@ -18,31 +19,31 @@ type failure struct {
 	text        string // what the error says
 	typ         string // the Go type of the error, or of what it wraps, with its code
 	kind, stack string
-	steering    steering     // what the handler asks for, or nil
-	decode      *DecodeError // the handler was not called; or nil
-	rule        *ErrorRule   // the first that matches, or nil
-	stopped     bool         // it is, or wraps, ErrShutdown
-	uncommitted bool         // the handler has not failed, but its transaction
+	steering    errs.Steering     // what the handler asks for, or nil
+	decode      *errs.DecodeError // the handler was not called; or nil
+	rule        *ErrorRule        // the first that matches, or nil
+	stopped     bool              // it is, or wraps, ErrShutdown
+	uncommitted bool              // the handler has not failed, but its transaction
 }
 
 // examine looks at an error, with code of the program, which may end the goroutine: see [Attempt.classify].
 func (a *Attempt) examine(err error, kind, stack string) failure {
-	f := failure{typ: typeName(err), kind: kind, stack: stack}
-	text, readable := textOf(err)
-	steering, steers := find[steering](err)
-	decode, decodes := find[*DecodeError](err)
-	uncommitted, _ := find[*UncommittedError](err)
+	f := failure{typ: errs.TypeName(err), kind: kind, stack: stack}
+	text, readable := errs.TextOf(err)
+	steering, steers := errs.Find[errs.Steering](err)
+	decode, decodes := errs.Find[*errs.DecodeError](err)
+	uncommitted, _ := errs.Find[*errs.UncommittedError](err)
 	f.uncommitted = uncommitted != nil
 	f.text, f.steering, f.decode = text, steering, decode
-	if code := codeOf(err); code != "" {
+	if code := errs.CodeOf(err); code != "" {
 		f.typ += "(" + code + ")"
 	}
-	f.stopped = matches(func(err error) bool { return errors.Is(err, ErrShutdown) }, err)
+	f.stopped = errs.Matches(func(err error) bool { return errors.Is(err, errs.ErrShutdown) }, err)
 	switch {
 	case readable && steers && decodes:
 		f.err = err
 	case readable:
-		f.text += " " + unreadable(err, "Unwrap, Is or As")
+		f.text += " " + errs.Unreadable(err, "Unwrap, Is or As")
 	}
 	if kind != event.KindError {
 		f.text = a.inStep() + f.text
@@ -59,7 +60,7 @@ func (a *Attempt) examine(err error, kind, stack string) failure {
 // rule returns the first rule that matches an error, or nil.
 func (s *Settings) rule(err error) *ErrorRule {
 	for i := range s.Errors {
-		if matches(s.Errors[i].Match, err) {
+		if errs.Matches(s.Errors[i].Match, err) {
 			return &s.Errors[i]
 		}
 	}
@@ -98,13 +99,13 @@ func (a *Attempt) timeout() failure {
 // the event.
 func (a *Attempt) lateness() error {
 	if _, expires := a.bounds(); expires {
-		return &ExpiredError{a.run.settings.ExpiresAfter}
+		return &errs.ExpiredError{After: a.run.settings.ExpiresAfter}
 	}
 	after := a.limit
 	if a.waited() != nil {
 		after = a.settings.Timeout
 	}
-	return &TimeoutError{After: after, Attempt: a.Number}
+	return &errs.TimeoutError{After: after, Attempt: a.Number}
 }
 
 // fail decides, for who holds mu, what becomes of an attempt that did not succeed: another one
@@ -115,14 +116,14 @@ func (a *Attempt) fail(f failure) {
 		a.extras().failed = f.err
 	}
 	switch asked := f.steering.(type) {
-	case *DiscardError:
+	case *errs.DiscardError:
 		reason := asked.Reason
 		if reason == engine.ReasonCancelled { // which says that somebody else has done it
 			reason += " by its handler"
 		}
 		a.discard(reason, now)
 		return
-	case *AnsweredError:
+	case *errs.AnsweredError:
 		a.yield(asked.Reason, now)
 		return
 	}
@@ -132,7 +133,7 @@ func (a *Attempt) fail(f failure) {
 			return
 		}
 		a.withdraw() // it says nothing about the handler
-		reason, _ := textOf(cause)
+		reason, _ := errs.TextOf(cause)
 		a.tell(a.handler.Count.Discarded(a, reason, now))
 		_, cancelled := a.run.site.consumer.Cancelled(a.Seq)
 		a.settle(a.run.disposition(engine.Disposition{Kind: engine.Discard, Reason: reason, Cancelled: cancelled}))
@@ -149,7 +150,7 @@ func (a *Attempt) fail(f failure) {
 		a.putBack(f)
 		return
 	}
-	if asked, ok := f.steering.(*SnoozeError); ok {
+	if asked, ok := f.steering.(*errs.SnoozeError); ok {
 		a.snooze(now.Add(max(clamp(asked.For), leastSnooze)), now, failure)
 		return
 	}
@@ -167,7 +168,7 @@ func (a *Attempt) fail(f failure) {
 		a.deadLetterFailed(event.ReasonDecode, failure)
 		return
 	}
-	if _, ok := f.steering.(*RollbackError); ok && !a.Undoing {
+	if _, ok := f.steering.(*errs.RollbackError); ok && !a.Undoing {
 		a.permit.Success(now)
 		a.deadLetterFailed(event.ReasonUndone, failure)
 		return
@@ -201,11 +202,11 @@ func (a *Attempt) next(f failure, now time.Time) (due time.Time, reason string) 
 	delay := policy.Jittered(failures+1, a.ID, a.run.site.cfg.Name)
 	permanent := f.rule != nil && f.rule.Permanent
 	switch asked := f.steering.(type) {
-	case *PermanentError, *HopLimitError:
+	case *errs.PermanentError, *errs.HopLimitError:
 		permanent = true
-	case *StepError:
+	case *errs.StepError:
 		return now, asked.Reason
-	case *RetryAfterError:
+	case *errs.RetryAfterError:
 		permanent = false
 		delay = clamp(asked.After)
 	}
@@ -353,7 +354,7 @@ func (a *Attempt) Decoding(begins bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.run.decoding = begins; a.over {
-		return ErrOver
+		return errs.ErrOver
 	}
 	return nil
 }
@@ -367,7 +368,7 @@ func (a *Attempt) decodes() bool {
 // exited is the error of an attempt whose goroutine was ended.
 func (a *Attempt) exited(stack string) error {
 	if a.decodes() {
-		return &DecodeError{Err: DecodingExited(a.Type), Stack: stack}
+		return &errs.DecodeError{Err: DecodingExited(a.Type), Stack: stack}
 	}
 	return errors.New("the handler ended its goroutine (runtime.Goexit)")
 }

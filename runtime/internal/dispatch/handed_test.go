@@ -13,6 +13,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -122,7 +123,7 @@ func TestWhatAHandlerKeepsIsOfItsOwnAttempt(t *testing.T) {
 		a := one.ctx.Attempt()
 		deadline, ok := one.ctx.Deadline()
 		switch err := a.Stage(one.ctx, []engine.Record{{Type: "late"}}); {
-		case !errors.Is(err, dispatch.ErrOver):
+		case !errors.Is(err, errs.ErrOver):
 			return fmt.Errorf("something is staged after the attempt of event %d: %v", one.seq, err)
 		case one.ctx.Err() != context.Canceled:
 			return fmt.Errorf("its context says %v", one.ctx.Err())

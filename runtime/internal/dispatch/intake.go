@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -337,7 +338,7 @@ func (in *intake) holdFailing() (all bool, err error) {
 		items := make([]queue.Item, len(failing))
 		for i, d := range failing {
 			if items[i].Delivery = d; d.Unreadable != nil {
-				items[i].Fail(&DecodeError{Err: d.Unreadable})
+				items[i].Fail(&errs.DecodeError{Err: d.Unreadable})
 			}
 		}
 		items = items[:suspectsApart(items)]
@@ -364,7 +365,7 @@ func (in *intake) appendItems(items []queue.Item, of []*engine.Delivery) []queue
 			settings, eventType = in.cfg.Settings(d.Type), d.Type
 		}
 		if d.Unreadable != nil {
-			i.Fail(&DecodeError{Err: d.Unreadable})
+			i.Fail(&errs.DecodeError{Err: d.Unreadable})
 		}
 		i.Priority = settings.with(i.Own()).Priority
 		items = append(items, i)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
@@ -116,7 +117,7 @@ func (k *keying) lock() {
 func (in *intake) key(d *engine.Delivery) (key string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = newPanicked(cause)
+			err = errs.NewPanicked(cause)
 		}
 	}()
 	return in.cfg.Key(d)
@@ -142,8 +143,8 @@ func (k *keying) end(key string, of *queue.Limited, err error) {
 
 // failKey makes the attempt at a delivery fail.
 func failKey(i *queue.Item, what string, err error) {
-	if decode, _ := find[*DecodeError](err); decode == nil {
-		err = &DecodeError{Err: fmt.Errorf("the %s of this %s event cannot be computed: %w", what, i.Type, err)}
+	if decode, _ := errs.Find[*errs.DecodeError](err); decode == nil {
+		err = &errs.DecodeError{Err: fmt.Errorf("the %s of this %s event cannot be computed: %w", what, i.Type, err)}
 	}
 	i.Fail(err)
 }
@@ -163,7 +164,7 @@ func (k *keying) wait() (through int) {
 			}
 			return k.stop(fmt.Errorf("its code was not through within %v", keyTimeout))
 		case <-k.intake.stopping:
-			k.stop(ErrShutdown)
+			k.stop(errs.ErrShutdown)
 			return len(k.items) // they are given back
 		}
 	}

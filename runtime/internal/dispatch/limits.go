@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/declare"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/limit"
@@ -98,7 +99,7 @@ func (lim *limits) usesOf(d *engine.Delivery) (of *queue.Limited, err error) {
 func (lim *limits) keyOf(d *engine.Delivery, by string) (key string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = newPanicked(cause)
+			err = errs.NewPanicked(cause)
 		}
 	}()
 	return lim.cfg.LimitKey(d, by)

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/retry"
 )
@@ -258,10 +259,10 @@ func TestADeliveryThatRunsWhileOthersMoveHoldsItsKeyNoLonger(t *testing.T) {
 		want   []int64
 	}{
 		"done":      {nil, []int64{1, 5}},
-		"discarded": {&dispatch.DiscardError{Reason: "not wanted"}, []int64{1, 5}},
-		"dead":      {&dispatch.PermanentError{Err: errors.New("broken")}, []int64{1, 5}},
+		"discarded": {&errs.DiscardError{Reason: "not wanted"}, []int64{1, 5}},
+		"dead":      {&errs.PermanentError{Err: errors.New("broken")}, []int64{1, 5}},
 		"retried":   {errors.New("broken"), []int64{1, 1, 5}},
-		"snoozed":   {&dispatch.SnoozeError{For: time.Minute}, []int64{1, 1, 5}},
+		"snoozed":   {&errs.SnoozeError{For: time.Minute}, []int64{1, 1, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

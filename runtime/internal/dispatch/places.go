@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/breaker"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
 
@@ -226,17 +227,17 @@ func (p *places) leave(suspect bool) {
 // subscription stops.
 //
 // It returns what wait does. If ctx has ended, that is its error, at once, whoever has
-// the place. In the other cases it is the cause of the attempt's end, or [ErrShutdown]. A
-// *[WaitCycleError] says that wait was not called, nor with [ErrBatchWait] in a batch. Several goroutines of a handler may
+// the place. In the other cases it is the cause of the attempt's end, or [errs.ErrShutdown]. A
+// *[errs.WaitCycleError] says that wait was not called, nor with [errs.ErrBatchWait] in a batch. Several goroutines of a handler may
 // wait at once: they lend until the last of them is through. It is safe to call after the
 // attempt is over; then nothing is lent.
 func (a *Attempt) Await(ctx context.Context, seq int64, wait func(context.Context) error) error {
 	s := a.run.site
 	if a.batch != nil {
-		return ErrBatchWait
+		return errs.ErrBatchWait
 	}
 	if s.stopped.Load() {
-		return ErrShutdown
+		return errs.ErrShutdown
 	}
 	if err := s.cfg.Waits.begin(a.Delivery, s.cfg.Ephemeral, seq); err != nil {
 		return err
@@ -246,7 +247,7 @@ func (a *Attempt) Await(ctx context.Context, seq int64, wait func(context.Contex
 	go func() {
 		select {
 		case <-s.stopping:
-			end(ErrShutdown)
+			end(errs.ErrShutdown)
 		case <-a.Done():
 			end(context.Cause(a))
 		case <-limited.Done():
@@ -263,7 +264,7 @@ func (a *Attempt) Await(ctx context.Context, seq int64, wait func(context.Contex
 	if err == nil || limited.Err() == nil || !errors.Is(err, limited.Err()) {
 		return err
 	}
-	if cause := context.Cause(limited); ctx.Err() == nil || cause == ErrShutdown {
+	if cause := context.Cause(limited); ctx.Err() == nil || cause == errs.ErrShutdown {
 		return cause
 	}
 	return ctx.Err()

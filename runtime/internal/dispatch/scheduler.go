@@ -7,6 +7,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/dispatch/queue"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/goroutine"
@@ -172,7 +173,7 @@ func (s *Scheduler) Stop(ctx context.Context, grace time.Duration) error {
 	s.Halt()
 	err := s.await(ctx, grace)
 	s.end.Do(func() {
-		s.cancel(ErrShutdown)
+		s.cancel(errs.ErrShutdown)
 		s.deadlines.stop()
 		s.stalls.stop()
 		s.cfg.Alone.leave(s.gate)
@@ -202,7 +203,7 @@ func (s *Scheduler) await(ctx context.Context, grace time.Duration) error {
 		return nil
 	case <-ctx.Done():
 	}
-	s.cancel(ErrShutdown)
+	s.cancel(errs.ErrShutdown)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {

@@ -1,13 +1,13 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/transact"
 )
@@ -23,7 +23,7 @@ func (a *Attempt) Stage(ctx context.Context, records []engine.Record) error {
 	defer a.mu.Unlock()
 	switch {
 	case a.over || a.taken || a.late(time.Now()):
-		return ErrOver
+		return errs.ErrOver
 	case a.isSuspended():
 		return ErrSuspended
 	case ended != nil:
@@ -81,9 +81,9 @@ func (a *Attempt) Enter() error {
 	defer a.mu.Unlock()
 	switch {
 	case a.over || a.late(time.Now()):
-		return ErrOver
+		return errs.ErrOver
 	case a.entered:
-		return ErrEntered
+		return errs.ErrEntered
 	}
 	a.entered = true
 	return nil
@@ -98,7 +98,7 @@ func (a *Attempt) TakeStaged() ([]engine.Record, error) {
 	defer a.mu.Unlock()
 	switch {
 	case a.over || a.late(time.Now()):
-		return nil, ErrOver
+		return nil, errs.ErrOver
 	case a.isSuspended():
 		return nil, ErrSuspended
 	case a.interrupted() != nil:
@@ -146,7 +146,7 @@ func (a *Attempt) Atomically(f func(tx engine.Tx) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || a.taken || a.late(time.Now()) {
-		return ErrOver
+		return errs.ErrOver
 	}
 	stash := a.stashed()
 	stash.atomic = append(stash.atomic, f)
@@ -179,7 +179,7 @@ func (a *Attempt) Commit(tx engine.Tx) error {
 	a.mu.Lock()
 	if a.over || !a.storing && a.late(time.Now()) {
 		a.mu.Unlock()
-		return ErrOver
+		return errs.ErrOver
 	}
 	a.taken, a.storing = true, true
 	stash := a.stashed()
@@ -218,21 +218,6 @@ func (a *Attempt) countStored() {
 		}
 	}
 }
-
-// UncommittedError says that a transaction could not be stored, which is not the handler's
-// failure. The delivery is tried again, and the attempt does not count.
-type UncommittedError struct {
-	Err  error
-	What string // could not be stored; empty for the transaction
-}
-
-// Error says why.
-func (e *UncommittedError) Error() string {
-	return cmp.Or(e.What, "the transaction of the handler could not be stored") + ": " + e.Err.Error()
-}
-
-// Unwrap returns why.
-func (e *UncommittedError) Unwrap() error { return e.Err }
 
 // uncommittedDelay is when a transaction that could not be stored is tried again.
 const uncommittedDelay = time.Second

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -37,30 +38,6 @@ type Steps struct {
 
 // resultsOfRun is how many results of the largest size a run may have in all.
 const resultsOfRun = 16
-
-// StepError ends a delivery because of its steps, which no other attempt would change. The handler does not matter any
-// more: the attempt has failed with it.
-type StepError struct {
-	Reason string // of the dead letter
-	Err    error
-}
-
-// Error says what is wrong.
-func (e *StepError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what is wrong.
-func (e *StepError) Unwrap() error { return e.Err }
-
-func (*StepError) steer() {}
-
-// NameError says that a step has no good name.
-type NameError struct {
-	Name    string
-	Problem string
-}
-
-// Error names the step.
-func (e *NameError) Error() string { return fmt.Sprintf("step %q: %s", e.Name, e.Problem) }
 
 // steps is what an attempt knows of its steps.
 type steps struct {
@@ -128,10 +105,10 @@ func (a *Attempt) BeginStep(ctx context.Context, name string, was []string, skip
 		return nil, err
 	}
 	if problem := nameProblem(name); problem != "" {
-		return nil, a.Doom(event.ReasonPermanent, &NameError{name, problem})
+		return nil, a.Doom(event.ReasonPermanent, &errs.NameError{Name: name, Problem: problem})
 	}
 	if err := a.loadSteps(s, rules); err != nil {
-		return nil, &UncommittedError{What: fmt.Sprintf("the steps before %q could not be read", name), Err: err}
+		return nil, &errs.UncommittedError{What: fmt.Sprintf("the steps before %q could not be read", name), Err: err}
 	}
 	var callers [1]uintptr
 	goruntime.Callers(skip+2, callers[:])
@@ -139,7 +116,7 @@ func (a *Attempt) BeginStep(ctx context.Context, name string, was []string, skip
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, used := s.used[name]; used {
-		return nil, s.end(event.ReasonPermanent, &NameError{name, fmt.Sprintf("the name is used twice in an attempt, at %s and at %s: "+
+		return nil, s.end(event.ReasonPermanent, &errs.NameError{Name: name, Problem: fmt.Sprintf("the name is used twice in an attempt, at %s and at %s: "+
 			"steps in a loop need names that say what they are about", lineOf(first), lineOf(callers[0]))})
 	}
 	s.used[name] = callers[0]
@@ -275,7 +252,7 @@ func (a *Attempt) Stepping(step engine.Step) (*engine.Stepping, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over || s.storing == 0 && a.late(time.Now()) {
-		return nil, ErrOver
+		return nil, errs.ErrOver
 	}
 	s.storing++
 	return &engine.Stepping{Consumer: a.run.site.consumer, Delivery: a.Delivery, Step: step}, nil
@@ -305,9 +282,9 @@ func (a *Attempt) StepStored(of *engine.Stepping, err error) error {
 		}
 		return nil
 	case over:
-		err = ErrOver
+		err = errs.ErrOver
 	case errors.Is(err, engine.ErrMoved), errors.Is(err, engine.ErrClosed), errors.As(err, new(*event.StorageError)):
-		err = &UncommittedError{What: fmt.Sprintf("the step %q could not be stored", of.Step.Name), Err: err}
+		err = &errs.UncommittedError{What: fmt.Sprintf("the step %q could not be stored", of.Step.Name), Err: err}
 	}
 	a.run.site.deadlines.setAlarm(a) // it may have gone off in vain
 	return err
@@ -330,7 +307,7 @@ func (a *Attempt) Doom(reason string, err error) error {
 // end is Doom for who holds mu. The first one decides.
 func (s *steps) end(reason string, err error) error {
 	if s.doom == nil {
-		s.doom = &StepError{reason, err}
+		s.doom = &errs.StepError{Reason: reason, Err: err}
 	}
 	return s.doom
 }

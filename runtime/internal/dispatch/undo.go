@@ -11,6 +11,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/breaker"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -18,17 +19,6 @@ import (
 // delivery is Undoing until its next run. Each attempt at it calls the handler once: stored steps return their results and
 // name what undoes them, and no other step does anything. Then what they have named is called. Each of that is a step, too, so
 // it is done once, and is tried again as any attempt is. In the end the delivery is dead.
-
-// RollbackError gives the delivery up: its steps are undone.
-type RollbackError struct{ Err error }
-
-// Error is the text of the cause.
-func (e *RollbackError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *RollbackError) Unwrap() error { return e.Err }
-
-func (*RollbackError) steer() {}
 
 // undo is what undoes a step of the handler.
 type undo struct {
@@ -119,7 +109,7 @@ func (s *site) undo(w *worker, r *run, handlers []*Handler) (keep bool) {
 func (a *Attempt) undo() error {
 	s := a.stepsOf()
 	if err := a.loadSteps(s, a.handler.Steps); err != nil {
-		return &UncommittedError{What: "the steps that are to be undone could not be read", Err: err}
+		return &errs.UncommittedError{What: "the steps that are to be undone could not be read", Err: err}
 	}
 	if !a.findLeft(s) {
 		return nil
@@ -211,14 +201,14 @@ func (s *steps) inOrder(returned error) ([]undo, error) {
 		if slices.ContainsFunc(s.undos, func(u undo) bool { return u.of == step }) {
 			continue
 		}
-		if returned != nil && !Steers(returned) && !matches(func(err error) bool { return errors.Is(err, ErrSuspended) }, returned) {
+		if returned != nil && !errs.Steers(returned) && !errs.Matches(func(err error) bool { return errors.Is(err, ErrSuspended) }, returned) {
 			return nil, fmt.Errorf("step %q is not undone, because the handler has failed before it: %w", step.Name, returned)
 		}
 		stopped := ""
 		if s.stopped != "" {
 			stopped = fmt.Sprintf(", and has stopped at %q, which was not done", s.stopped)
 		}
-		return nil, &StepError{event.ReasonUndo, fmt.Errorf("step %q cannot be undone: the handler of this program does not come to it%s, or has no function that undoes it: "+
+		return nil, &errs.StepError{Reason: event.ReasonUndo, Err: fmt.Errorf("step %q cannot be undone: the handler of this program does not come to it%s, or has no function that undoes it: "+
 			"let it call step.DoUndo or step.TxUndo of that name behind no step that is new, and retry the dead letter", step.Name, stopped)}
 	}
 	slices.Reverse(s.undos)

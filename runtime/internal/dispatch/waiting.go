@@ -1,12 +1,11 @@
 package dispatch
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/lockorder"
 )
@@ -73,25 +72,6 @@ type waiter struct {
 	targets map[int64]int // by seq: how many waits are for it
 }
 
-// WaitCycleError is returned to a handler that would wait for an event whose handlers wait
-// for the handler's own event, directly or through others. Nothing was done: the wait
-// would never have ended.
-type WaitCycleError struct {
-	// Path is the circle: the handler of each event waits for the next one. The first is
-	// the event whose handler was refused, and it is the last again.
-	Path []uuid.UUID
-}
-
-// Error lists the events of the circle.
-func (e *WaitCycleError) Error() string {
-	path := make([]string, len(e.Path))
-	for i, id := range e.Path {
-		path[i] = id.String()
-	}
-	return fmt.Sprintf("waiting for this event would never end, because the handlers wait in a circle: %s; "+
-		"let one of them return without waiting for the next", strings.Join(path, " waits for "))
-}
-
 // join takes a subscription in that begins to deliver.
 func (w *Waits) join(c *core) {
 	w.mu.Lock()
@@ -119,7 +99,7 @@ func (w *Waits) begin(of *engine.Delivery, ephemeral bool, seq int64) error {
 	}
 	if !ephemeral { // else nobody waits for it, so it is in no circle
 		if path := w.path(seq, of.Seq, map[int64]bool{}); path != nil || seq == of.Seq {
-			return &WaitCycleError{Path: append(append([]uuid.UUID{of.ID}, path...), of.ID)}
+			return &errs.WaitCycleError{Path: append(append([]uuid.UUID{of.ID}, path...), of.ID)}
 		}
 		if w.by[of.Seq] == nil {
 			w.by[of.Seq] = &waiter{id: of.ID, targets: map[int64]int{}}

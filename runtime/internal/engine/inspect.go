@@ -291,3 +291,40 @@ const (
 	RedeliveryOpen                      // not yet settled
 	RedeliveryDead                      // dead again
 )
+
+// Actions returns the actions that an audit can have.
+func Actions() []string {
+	return []string{"publish", "retry", "edit", "discard", "cancel", "undiscard", "undo", "replay", "purge", "import", "pause", "resume", "remove", "rename", "redrive", "close breaker", "move", "erase"}
+}
+
+// Declared is what programs have declared, as far as a log keeps it.
+type Declared struct {
+	event.Names
+	Schedules []event.Schedule // of the process that has dispatched last, by name
+}
+
+// RuleIntegrity is the rule of a [event.Problem] after which nothing else is checked.
+const RuleIntegrity = "integrity"
+
+// Statuses returns the statuses of events.
+func Statuses() []string {
+	return []string{event.StatusPending, event.StatusProcessing, event.StatusDone, event.StatusDLQ}
+}
+
+// States returns the states of deliveries.
+func States() []string {
+	return []string{
+		event.StatePending, event.StateRunning, event.StateWaiting, event.StateHeld, event.StateDone, event.StateDead, event.StateDiscarded,
+	}
+}
+
+// Sight reports whether somebody finds a text in a part of an event, in what he may see of it. The part is one of its
+// texts: the payload itself, its metadata, its correlation id, or the error of an attempt.
+type Sight func(eventType string, version int, payload, part []byte, text string) bool
+
+// Filter is a filter of an operator who may not see everything. With a Sight, Text and CorrelationID choose an event
+// only by what it shows: else the rest could be read by asking for one text after the other.
+type Filter struct {
+	event.Filter
+	Sight Sight // nil for all
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"crypto/sha256"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -158,3 +159,18 @@ func IsOwn(name string) bool { return name != "" && name[0] == OwnType }
 
 // DeadType returns the bus's own event type for the dead-letter notices of a type.
 func DeadType(eventType string) string { return string(OwnType) + "dead." + eventType }
+
+// Memo remembers one thing that was computed from a record, such as its
+// decoded payload, so that it is computed once for all who share the record.
+// It is safe for concurrent use.
+type Memo struct {
+	once  sync.Once
+	value any
+	err   error
+}
+
+// Get returns what compute has returned for the first caller.
+func (m *Memo) Get(compute func() (any, error)) (any, error) {
+	m.once.Do(func() { m.value, m.err = compute() })
+	return m.value, m.err
+}

@@ -3,7 +3,10 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/transact"
 )
@@ -82,3 +85,29 @@ var ErrInTx = transact.ErrInTx
 
 // ErrTxOver is returned by a Tx that is over.
 var ErrTxOver = transact.ErrTxOver
+
+// Database is a log whose file has tables, which programs use through database/sql. An engine
+// that has no tables does not implement it.
+type Database interface {
+	// Connector returns what opens connections to the file. They end with the log: what is
+	// asked of them after that, and of the connector, returns over. adopting is called with the contexts of
+	// statements, and returns what is to be done with events that they publish, as Transaction.Adopt; or nil.
+	Connector(over error, adopting func(ctx context.Context) func(r *Record) error) driver.Connector
+}
+
+// Joiner is a log whose events can become part of a transaction that the program has begun
+// on a connection of its own. An engine that has no such connections does not implement it.
+type Joiner interface {
+	// Join stores records, in order, in the transaction that the program has begun on x, and
+	// sets their Seq, as [Appender.Append] does. They are in the log when the program commits.
+	// On an error none of them is part of the transaction, unless SQLite has rolled
+	// back all of it.
+	//
+	// The error is a *[event.JoinError] if x is nothing that events can be stored with; then nothing
+	// was written.
+	Join(ctx context.Context, x any, records []Record) error
+
+	// Holds tells whether the log has an event. One of a transaction that has not been
+	// committed is not there.
+	Holds(ctx context.Context, seq int64, id uuid.UUID) (bool, error)
+}

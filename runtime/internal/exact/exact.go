@@ -13,7 +13,7 @@ import (
 
 	"github.com/busgen/busgen/internal/plainjson"
 	"github.com/busgen/busgen/runtime/gen/checks"
-	"github.com/busgen/busgen/runtime/internal/dispatch"
+	"github.com/busgen/busgen/runtime/internal/dispatch/errs"
 )
 
 // Check checks the JSON of a payload: it must be valid UTF-8, have no key twice, decode
@@ -165,7 +165,7 @@ func misfit(err error) string {
 
 // cause returns the error inside a [dispatch.DecodeError].
 func cause(err error) error {
-	if decode := (*dispatch.DecodeError)(nil); errors.As(err, &decode) && errors.Unwrap(decode.Err) != nil {
+	if decode := (*errs.DecodeError)(nil); errors.As(err, &decode) && errors.Unwrap(decode.Err) != nil {
 		return errors.Unwrap(decode.Err)
 	}
 	return err

@@ -47,10 +47,6 @@ func (h *held) unlend() {
 // NewGrant returns an empty one.
 func (s *Set) NewGrant() *Grant { return &Grant{set: s} }
 
-func (g *Grant) has(b *bucket) bool {
-	return slices.ContainsFunc(g.held, func(h *held) bool { return h.bucket == b })
-}
-
 // Release gives everything back but what calls still use. A second call does nothing. It may
 // be called on nil.
 func (g *Grant) Release() {

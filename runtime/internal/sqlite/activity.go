@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // activity is what the log knows of the tables in which the dispatching process
@@ -43,7 +44,7 @@ func (a *activity) Show(ctx context.Context, now engine.Activity, answered []eng
 			if c.Changes() == 0 {
 				continue // it was taken back
 			}
-			if err := audit(c, event.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1, Detail: keyDetail(r.Key)}); err != nil {
+			if err := tables.Audit(c, event.AuditEntry{Actor: r.Actor, Action: "close breaker", Subscription: r.Subscription, Count: 1, Detail: keyDetail(r.Key)}); err != nil {
 				return err
 			}
 		}
@@ -61,7 +62,7 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 			until = b.Until
 		}
 		err := c.Exec(`INSERT INTO busgen_breakers (subscription, key, member_of, state, since, until, failures, deliveries, last_error, more) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			b.Subscription, b.Key, text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError, b.More)
+			b.Subscription, b.Key, tables.Text(b.Group), b.State, b.Since, until, b.Failures, b.Deliveries, b.LastError, b.More)
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func writeActivity(c *database.Conn, a engine.Activity) error {
 			limits, _ = json.Marshal(r.Limits)
 		}
 		err := c.Exec(`INSERT INTO busgen_running (subscription, member_of, worker, event, type, attempt, started, deadline, abandoned, limits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.Subscription, text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned, text(string(limits)))
+			r.Subscription, tables.Text(r.Group), r.Worker, r.Event[:], r.Type, r.Attempt, r.Started, r.Deadline, r.Abandoned, tables.Text(string(limits)))
 		if err != nil {
 			return err
 		}

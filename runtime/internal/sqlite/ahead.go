@@ -6,6 +6,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A subscription that is far behind, and whose handler is quick, has the next page of the log read while it works on
@@ -63,7 +64,7 @@ func (c *consumer) readBacklog(dst []*logged, from int64, limit int) (_ []*logge
 	case err != nil:
 		return dst, 0, err
 	case !usable:
-		if dst, next, err = c.readPage(dst, from, limit, pageBytes); err == nil && quick && len(dst) == limit {
+		if dst, next, err = c.readPage(dst, from, limit, tables.PageBytes); err == nil && quick && len(dst) == limit {
 			c.ahead = c.readAhead(next)
 		}
 		return dst, next, err

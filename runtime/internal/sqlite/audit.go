@@ -11,17 +11,8 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
-
-// audit writes what was done, in the transaction that does it.
-func audit(c *database.Conn, e event.AuditEntry) error {
-	var event any
-	if e.EventID != uuid.Nil {
-		event = e.EventID[:]
-	}
-	return c.Exec("INSERT INTO busgen_audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		time.Now(), e.Actor, e.Action, event, text(e.Subscription), e.Count, text(e.Detail))
-}
 
 // action is the one audit row of an action in many transactions: each adds
 // what it has done.
@@ -40,22 +31,22 @@ func (a *action) add(c *database.Conn, n int) error {
 		return c.Exec("UPDATE busgen_audit SET count = count + ? WHERE id = ?", n, a.written)
 	}
 	a.Count = n
-	err := audit(c, a.AuditEntry)
+	err := tables.Audit(c, a.AuditEntry)
 	a.pending = c.LastInsertRowID()
 	return err
 }
 
 // touch notes which deliveries they are, after add.
-func (a *action) touch(c *database.Conn, places []rowKey) error {
+func (a *action) touch(c *database.Conn, places []tables.RowKey) error {
 	if a.EventID != uuid.Nil {
 		return nil // the entry itself says it
 	}
 	return touched(c, a.pending, places)
 }
 
-func touched(c *database.Conn, audit int64, places []rowKey) error {
+func touched(c *database.Conn, audit int64, places []tables.RowKey) error {
 	for _, p := range places {
-		if err := c.Exec("INSERT OR IGNORE INTO busgen_audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", p.seq, p.subscription, audit); err != nil {
+		if err := c.Exec("INSERT OR IGNORE INTO busgen_audit_deliveries (seq, subscription, audit) VALUES (?, ?, ?)", p.Seq, p.Subscription, audit); err != nil {
 			return err
 		}
 	}
@@ -103,11 +94,11 @@ func (i *Inspection) Audit(ctx context.Context, f event.AuditFilter, p event.Pag
 		entries, err = auditEntries(c, `
 			SELECT at, actor, action, event, subscription, count, detail, id FROM busgen_audit
 			WHERE id < ?1 AND id >= ?10 AND at >= ?2 AND at < ?3 AND (?4 IS NULL OR actor = ?4)
-			  AND (?5 IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = (SELECT id FROM `+allNames+` WHERE name = ?5)))
+			  AND (?5 IS NULL OR subscription IN (SELECT name FROM `+tables.AllNames+` WHERE id = (SELECT id FROM `+tables.AllNames+` WHERE name = ?5)))
 			  AND (?6 = 'null' OR action IN (SELECT value FROM json_each(?6)))
 			  AND `+ofEvent+`
 			ORDER BY id DESC LIMIT ?8 OFFSET ?9`,
-			before, since, until, text(f.Actor), text(f.Subscription), string(actions), one, p.Limit+1, p.Offset, first)
+			before, since, until, tables.Text(f.Actor), tables.Text(f.Subscription), string(actions), one, p.Limit+1, p.Offset, first)
 		return err
 	})
 	entries, next = engine.CutPage(p, entries, func(e event.AuditEntry) []int64 { return []int64{e.ID} })
@@ -140,15 +131,15 @@ func firstActionSince(c *database.Conn, since time.Time) (first int64, err error
 // auditOf returns what was done to the deliveries of an event, alone or together
 // with others, oldest first: to the delivery at a place, or to all of the event for
 // a place without a subscription.
-func auditOf(c *database.Conn, id uuid.UUID, at rowKey) ([]event.AuditEntry, error) {
+func auditOf(c *database.Conn, id uuid.UUID, at tables.RowKey) ([]event.AuditEntry, error) {
 	return auditEntries(c, `
 		SELECT at, actor, action, event, subscription, count, detail, id FROM busgen_audit
-		WHERE event = ?1 AND (?3 = 0 OR subscription IS NULL OR subscription IN (SELECT name FROM `+allNames+` WHERE id = ?3))
+		WHERE event = ?1 AND (?3 = 0 OR subscription IS NULL OR subscription IN (SELECT name FROM `+tables.AllNames+` WHERE id = ?3))
 		UNION ALL
 		SELECT a.at, a.actor, a.action, a.event, s.name, a.count, a.detail, a.id
 		FROM busgen_audit_deliveries t JOIN busgen_audit a ON a.id = t.audit JOIN busgen_subscriptions s ON s.id = t.subscription
 		WHERE t.seq = ?2 AND (?3 = 0 OR t.subscription = ?3) AND a.event IS NULL
-		ORDER BY id, subscription`, id[:], at.seq, at.subscription)
+		ORDER BY id, subscription`, id[:], at.Seq, at.Subscription)
 }
 
 func auditEntries(c *database.Conn, sql string, args ...any) (entries []event.AuditEntry, err error) {

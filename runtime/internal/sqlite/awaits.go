@@ -15,6 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // awaits keeps the keys of events that deliveries can wait for, and wakes the deliveries that do.
@@ -59,12 +60,12 @@ type awaited struct {
 	fields []string // names in JSON
 	// Events up to keyed have their keys, and those behind gap up to end. If there is no gap, keyed is end.
 	keyed, gap, end int64
-	doubts          []rowKey // deliveries that may wait for an event behind the gap
+	doubts          []tables.RowKey // deliveries that may wait for an event behind the gap
 }
 
 // doubt is a delivery that waits for events of a type with a gap.
 type doubt struct {
-	rowKey
+	tables.RowKey
 	of *awaited
 }
 
@@ -167,14 +168,14 @@ func (m *awaits) mayBeThere(b *batch, of []engine.Awaited) (bool, error) {
 
 // event reads an event of the log.
 func (m *awaits) event(c *database.Conn, seq int64) (r *engine.Record, err error) {
-	err = c.Query("SELECT seq, id, type, "+bounded("payload")+", "+bounded("metadata")+", created_at, due_at FROM busgen_log WHERE seq = ?",
+	err = c.Query("SELECT seq, id, type, "+tables.Bounded("payload")+", "+tables.Bounded("metadata")+", created_at, due_at FROM busgen_log WHERE seq = ?",
 		func(s *sqlite3.Stmt) error {
 			r = &engine.Record{Seq: seq, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5)}
 			if s.ColumnType(6) != sqlite3.NULL {
 				r.Due = database.Time(s, 6)
 			}
 			typeID := s.ColumnInt64(2)
-			if err := readBounded(c, s, 3, r); err != nil {
+			if err := tables.ReadBounded(c, s, 3, r); err != nil {
 				return err
 			}
 			return m.types.resolve(c, typeID, r)
@@ -241,9 +242,9 @@ func (m *awaits) save(c *database.Conn, from, to int64) error {
 
 // wake makes deliveries due that wait for an event.
 func (m *awaits) wake(c *database.Conn, t *awaited, key string, seq int64) error {
-	var found []rowKey
+	var found []tables.RowKey
 	err := c.Query("SELECT DISTINCT subscription, seq FROM busgen_waits WHERE type = ? AND key = ? AND after < ?", func(s *sqlite3.Stmt) error {
-		found = append(found, rowKey{s.ColumnInt64(0), s.ColumnInt64(1)})
+		found = append(found, tables.RowKey{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)})
 		return nil
 	}, t.id, key, seq)
 	for _, at := range found {
@@ -256,23 +257,23 @@ func (m *awaits) wake(c *database.Conn, t *awaited, key string, seq int64) error
 
 // makeDue makes a delivery due that waits, and forgets what it waits for. A wait that ends otherwise is forgotten by the
 // triggers of the table deliveries.
-func (m *awaits) makeDue(c *database.Conn, at rowKey) error {
+func (m *awaits) makeDue(c *database.Conn, at tables.RowKey) error {
 	if err := forgetWaits(c, at); err != nil {
 		return err
 	}
-	m.woken = append(m.woken, at.subscription)
+	m.woken = append(m.woken, at.Subscription)
 	return c.Exec("UPDATE busgen_deliveries SET due_at = ?, wait = 0 WHERE subscription = ? AND seq = ? AND state = 'waiting' AND suspended",
-		m.clock.now(), at.subscription, at.seq)
+		m.clock.now(), at.Subscription, at.Seq)
 }
 
 // forgetWaits forgets what a delivery waits for.
-func forgetWaits(c *database.Conn, at rowKey) error {
-	return c.Exec("DELETE FROM busgen_waits WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
+func forgetWaits(c *database.Conn, at tables.RowKey) error {
+	return c.Exec("DELETE FROM busgen_waits WHERE seq = ? AND subscription = ?", at.Seq, at.Subscription)
 }
 
 // wait writes what a delivery waits for, in the transaction that writes its row, and looks whether that has been stored
 // since its attempt has looked.
-func (m *awaits) wait(c *database.Conn, at rowKey, all []engine.Await) error {
+func (m *awaits) wait(c *database.Conn, at tables.RowKey, all []engine.Await) error {
 	if err := forgetWaits(c, at); err != nil {
 		return err
 	}
@@ -283,7 +284,7 @@ func (m *awaits) wait(c *database.Conn, at rowKey, all []engine.Await) error {
 				continue // First has refused it; the delivery comes again when it is due
 			}
 			err := c.Exec("INSERT OR REPLACE INTO busgen_waits (type, key, subscription, seq, member, name, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-				t.id, engine.AwaitKey(of.Key), at.subscription, at.seq, one.Member, one.Name, of.After)
+				t.id, engine.AwaitKey(of.Key), at.Subscription, at.Seq, one.Member, one.Name, of.After)
 			if err != nil {
 				return err
 			}
@@ -294,7 +295,7 @@ func (m *awaits) wait(c *database.Conn, at rowKey, all []engine.Await) error {
 
 // resolve makes a delivery due if what it waits for is there. If there may be an event behind a gap, it does so when that is
 // filled.
-func (m *awaits) resolve(c *database.Conn, at rowKey) error {
+func (m *awaits) resolve(c *database.Conn, at tables.RowKey) error {
 	type row struct {
 		of    *awaited
 		key   string
@@ -306,7 +307,7 @@ func (m *awaits) resolve(c *database.Conn, at rowKey) error {
 			rows = append(rows, row{t, s.ColumnText(1), s.ColumnInt64(2)})
 		}
 		return nil
-	}, at.seq, at.subscription)
+	}, at.Seq, at.Subscription)
 	upTo := int64(math.MaxInt64)
 	for _, one := range rows {
 		upTo = min(upTo, m.upTo(one.of))
@@ -351,7 +352,7 @@ func (m *awaits) stored(events []logged) {
 		f.of.reach(f.keyed)
 	}
 	for _, d := range m.doubts {
-		d.of.doubts = append(d.of.doubts, d.rowKey)
+		d.of.doubts = append(d.of.doubts, d.RowKey)
 	}
 	if len(events) == 0 {
 		return
@@ -416,7 +417,7 @@ func (m *awaits) load(c *database.Conn) error {
 }
 
 func (m *awaits) loadUpTo(c *database.Conn, last int64) error {
-	rows, err := typeRows(c)
+	rows, err := tables.TypeRows(c)
 	if err != nil {
 		return err
 	}
@@ -603,20 +604,20 @@ func (m *awaits) readKeys(t *awaited, from, to int64) (keys []eventKey, next int
 			return nil
 		}
 		err := c.Query(`
-			SELECT l.seq, `+bounded("l.payload")+` FROM busgen_log l JOIN busgen_types t ON t.id = l.type
+			SELECT l.seq, `+tables.Bounded("l.payload")+` FROM busgen_log l JOIN busgen_types t ON t.id = l.type
 			WHERE l.seq > ?1 AND l.seq <= ?2 AND t.name = (SELECT type FROM busgen_awaited WHERE id = ?3)
 			  AND NOT EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = l.seq)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
-			seq, payload := s.ColumnInt64(0), columnOf(s, 1)
-			if tooLong("payload", payload.size) != nil {
+			seq, payload := s.ColumnInt64(0), tables.ColumnOf(s, 1)
+			if tables.TooLong("payload", payload.Size) != nil {
 				return nil // no handler can read it
 			}
-			if size += payload.size; rows > 0 && (len(keys) == fillKeys || size > fillBytes) {
+			if size += payload.Size; rows > 0 && (len(keys) == fillKeys || size > fillBytes) {
 				next = seq - 1
 				return errPageFull
 			}
 			rows++
-			text, err := payload.read(c, "payload", seq)
+			text, err := payload.Read(c, "payload", seq)
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/internal/short"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -489,7 +490,9 @@ func TestKeysAndWaitsGoWithTheirEvents(t *testing.T) {
 		if r, err := g.Event(t.Context(), got); err != nil || r == nil || r.Seq != got || g.first(engine.Awaited{Type: "parcel.scanned", Key: "8"}) != 0 {
 			t.Errorf("the event that a step of a dead letter has got is %v, %v; want it to be kept, and no other", r, err)
 		}
-		must(t, g.writer.do(t.Context(), func(c *database.Conn) error { return discard(c, rowKey{1, d.Seq}, "x") }))
+		must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
+			return tables.Discard(c, tables.RowKey{Subscription: 1, Seq: d.Seq}, "x")
+		}))
 		prune()
 		prune()
 		for _, table := range []string{"busgen_event_keys", "busgen_waits"} {

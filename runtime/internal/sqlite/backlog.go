@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Subscriptions implements [engine.Log].
@@ -98,7 +99,7 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 //
 // It counts here and not in SQL, which takes three times as long to group them.
 func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit int) (first int64, express int, err error) {
-	counts := map[string]*int{rowRunning: &lag.Running, rowWaiting: &lag.Waiting, rowHeld: &lag.Held, rowDead: &lag.Dead}
+	counts := map[string]*int{tables.RowRunning: &lag.Running, tables.RowWaiting: &lag.Waiting, tables.RowHeld: &lag.Held, tables.RowDead: &lag.Dead}
 	const columns = "iif(state = 'held' AND lane IS NOT NULL, 'waiting', state), seq, due_at < 0, suspended"
 	most, rows := max(limit, rowsCounted), 0
 	count := func(s *sqlite3.Stmt) error {
@@ -114,7 +115,7 @@ func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit i
 	}
 	err = c.Query("SELECT "+columns+" FROM busgen_deliveries NOT INDEXED WHERE subscription = ? ORDER BY seq LIMIT ?", func(s *sqlite3.Stmt) error {
 		rows++
-		if first == 0 && string(s.ColumnRawText(0)) != rowDead {
+		if first == 0 && string(s.ColumnRawText(0)) != tables.RowDead {
 			first = s.ColumnInt64(1)
 		}
 		return count(s)

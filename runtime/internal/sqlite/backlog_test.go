@@ -93,7 +93,7 @@ func TestAStatusReadsNoMoreThanItsReachOfTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := manyRows(t, 0, 0)
-			c, err := database.Connect(i.path, "", sqlite3.OPEN_READWRITE)
+			c, err := database.Connect(i.Path, "", sqlite3.OPEN_READWRITE)
 			must(t, err)
 			must(t, c.Transaction(false, func() error {
 				for _, one := range []string{

@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -307,7 +308,7 @@ const (
 // published must not wait for a wall clock that is set back.
 func dueOf(r *engine.Record) time.Time {
 	if !r.Due.After(r.CreatedAt) {
-		return atOnce
+		return tables.AtOnce
 	}
 	return r.Due
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A delivery that is open can be discarded by somebody who has not got it in his hands:
@@ -113,18 +114,18 @@ func (cs *consumers) readCancelled(conn *database.Conn) (asked []askedRow, old b
 	err = conn.Query(`
 		SELECT x.subscription, x.seq, x.reason, x.answer IS `+notAnswered+`, `+cancelledWaits+`, `+cancelledSettled+`
 		FROM busgen_cancelled x`, func(s *sqlite3.Stmt) error {
-		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
+		at := tables.RowKey{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)}
 		if s.ColumnBool(3) {
-			asked = append(asked, askedRow{rowKey: at})
+			asked = append(asked, askedRow{RowKey: at})
 		}
 		if s.ColumnBool(5) {
 			old = true
 			return nil
 		}
-		if found[at.subscription] == nil {
-			found[at.subscription] = map[int64]cancelledRow{}
+		if found[at.Subscription] == nil {
+			found[at.Subscription] = map[int64]cancelledRow{}
 		}
-		found[at.subscription][at.seq] = cancelledRow{s.ColumnText(2), s.ColumnBool(4)}
+		found[at.Subscription][at.Seq] = cancelledRow{s.ColumnText(2), s.ColumnBool(4)}
 		return nil
 	})
 	if err != nil {
@@ -155,11 +156,11 @@ func (cs *consumers) readUndone(conn *database.Conn) (undone map[int64]map[int64
 		SELECT r.subscription, r.seq, r.since FROM busgen_audit a JOIN busgen_audit_deliveries d ON d.audit = a.id
 		JOIN busgen_deliveries r ON r.subscription = d.subscription AND r.seq = d.seq
 		WHERE a.id > ? AND a.action IN ('undiscard', 'undo') AND r.since IS NOT NULL`, func(s *sqlite3.Stmt) error {
-		at := rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
-		if undone[at.subscription] == nil {
-			undone[at.subscription] = map[int64]time.Time{}
+		at := tables.RowKey{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)}
+		if undone[at.Subscription] == nil {
+			undone[at.Subscription] = map[int64]time.Time{}
 		}
-		undone[at.subscription][at.seq] = database.Time(s, 2)
+		undone[at.Subscription][at.Seq] = database.Time(s, 2)
 		return nil
 	}, cs.undone)
 	if err == nil {
@@ -175,8 +176,8 @@ func (cs *consumers) findBegun(asked []askedRow) {
 	}
 	for _, c := range cs.all() {
 		for i := range asked {
-			if one := &asked[i]; one.subscription == c.id {
-				one.begun = one.begun || c.begun(one.seq)
+			if one := &asked[i]; one.Subscription == c.id {
+				one.begun = one.begun || c.begun(one.Seq)
 			}
 		}
 	}
@@ -184,10 +185,10 @@ func (cs *consumers) findBegun(asked []askedRow) {
 
 // cancelDelivery notes that an open delivery is discarded, and makes it due if it has a
 // row, so that the dispatcher sees it. What was cancelled before keeps its reason. With asks an answer is wanted.
-func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error {
+func cancelDelivery(c *database.Conn, at tables.RowKey, reason string, asks bool) error {
 	err := c.Exec(`
 		INSERT INTO busgen_cancelled (seq, subscription, reason, at, answer) VALUES (?, ?, ?, ?, iif(?, `+notAnswered+`, NULL))
-		ON CONFLICT DO UPDATE SET answer = coalesce(excluded.answer, answer)`, at.seq, at.subscription, reason, time.Now(), asks)
+		ON CONFLICT DO UPDATE SET answer = coalesce(excluded.answer, answer)`, at.Seq, at.Subscription, reason, time.Now(), asks)
 	if err != nil {
 		return err
 	}
@@ -195,20 +196,20 @@ func cancelDelivery(c *database.Conn, at rowKey, reason string, asks bool) error
 }
 
 // hastenCancelled makes a cancelled delivery due that waits for its time, and has the next ones of its lanes follow it.
-func hastenCancelled(c *database.Conn, at rowKey) error {
+func hastenCancelled(c *database.Conn, at tables.RowKey) error {
 	const waits = `seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
 		AND EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`
 	var lanes []string
 	err := c.Query("SELECT lane, key FROM busgen_deliveries WHERE lane IS NOT NULL AND "+waits, func(s *sqlite3.Stmt) error {
 		lanes = append(lanes, s.ColumnText(0), s.ColumnText(1))
 		return nil
-	}, at.seq, at.subscription)
+	}, at.Seq, at.Subscription)
 	if err == nil {
-		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL, suspended = 0 WHERE "+waits, at.seq, at.subscription, atOnce)
+		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL, suspended = 0 WHERE "+waits, at.Seq, at.Subscription, tables.AtOnce)
 	}
 	for _, lane := range lanes {
 		if err == nil {
-			_, err = freeFirst(c, at.subscription, lane, 1, time.Now())
+			_, err = freeFirst(c, at.Subscription, lane, 1, time.Now())
 		}
 	}
 	return err
@@ -228,11 +229,6 @@ const cancelledSettled = `
 // hold for a replay or a retry. A row that is gone is an answer, too.
 func forgetSettled(c *database.Conn) error {
 	return c.Exec("DELETE FROM busgen_cancelled AS x WHERE " + cancelledSettled)
-}
-
-// forgetCancelled removes what was cancelled of a delivery: it begins anew, or is settled.
-func forgetCancelled(c *database.Conn, at rowKey) error {
-	return c.Exec("DELETE FROM busgen_cancelled WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
 }
 
 // markNew takes in what is cancelled of a new consumer. Only if there is something, it

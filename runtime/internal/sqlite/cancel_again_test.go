@@ -7,6 +7,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A row of cancelled may outlive its delivery, if another process has written it at the
@@ -69,10 +70,10 @@ func TestARedriveLeavesTheCancelOfAnOpenDelivery(t *testing.T) {
 	seq := g.settle(engine.Disposition{Kind: engine.Retry, Due: time.Now().Add(time.Hour)})[0]
 	spec := engine.RedriveSpec{Subscription: "worker", Type: r.Type, DeadBefore: time.Now(), Max: 1, Limit: 10}
 	must(t, g.writer.do(t.Context(), func(c *database.Conn) error {
-		if err := cancelDelivery(c, rowKey{1, seq}, "a mistake", false); err != nil {
+		if err := cancelDelivery(c, tables.RowKey{Subscription: 1, Seq: seq}, "a mistake", false); err != nil {
 			return err
 		}
-		if n, err := redrive(c, spec, []rowKey{{1, seq}}); n != 0 || err != nil {
+		if n, err := redrive(c, spec, []tables.RowKey{{Subscription: 1, Seq: seq}}); n != 0 || err != nil {
 			t.Errorf("redriven %d, %v, want none", n, err)
 		}
 		n, err := c.Int64("SELECT count(*) FROM busgen_cancelled WHERE seq = ? AND subscription = 1 AND reason = 'a mistake'", seq)

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Whoever cancels an event writes its open deliveries into the table cancelled, in one
@@ -38,7 +39,7 @@ const askDelay = 20 * time.Millisecond
 
 // askedRow is a cancelled delivery, about which somebody asks.
 type askedRow struct {
-	rowKey
+	tables.RowKey
 	name     string
 	reason   string // of its discard
 	attempts int    // that had failed before
@@ -111,7 +112,7 @@ func (c *canceller) cancel(ctx context.Context, spec engine.Cancellation) ([]str
 }
 
 // findCancellable returns the position of an event, and the subscription if one is named.
-func findCancellable(conn *database.Conn, id uuid.UUID, name string) (seq int64, only knownSubscription, err error) {
+func findCancellable(conn *database.Conn, id uuid.UUID, name string) (seq int64, only tables.KnownSubscription, err error) {
 	if name != "" {
 		if only, err = requireSubscription(conn, name); err != nil {
 			return 0, only, err
@@ -139,25 +140,25 @@ func ask(conn *database.Conn, spec engine.Cancellation) (asked []askedRow, err e
 	}
 	settled := &event.NotOpenError{Event: spec.Event}
 	for _, d := range all {
-		if only.id != 0 && d.subscription != only.id {
+		if only.ID != 0 && d.subscription != only.ID {
 			continue
 		}
 		if !d.open() && !d.cancelled {
 			settled.States = append(settled.States, d.Subscription+" "+d.State)
 			continue
 		}
-		one := askedRow{rowKey: rowKey{d.subscription, seq}, name: d.Subscription, reason: spec.Reason, attempts: d.Failures}
+		one := askedRow{RowKey: tables.RowKey{Subscription: d.subscription, Seq: seq}, name: d.Subscription, reason: spec.Reason, attempts: d.Failures}
 		if d.cancelled {
 			one.reason = d.reason
 		} else if spec.Actor != "" {
-			err := audit(conn, event.AuditEntry{
+			err := tables.Audit(conn, event.AuditEntry{
 				Actor: spec.Actor, Action: "cancel", EventID: spec.Event, Subscription: d.Subscription, Count: 1,
 			})
 			if err != nil {
 				return nil, err
 			}
 		}
-		if err := cancelDelivery(conn, one.rowKey, spec.Reason, true); err != nil {
+		if err := cancelDelivery(conn, one.RowKey, spec.Reason, true); err != nil {
 			return nil, err
 		}
 		asked = append(asked, one)
@@ -216,7 +217,7 @@ func readAnswers(conn *database.Conn, asked []askedRow) (all bool, pid int, err 
 			all = all && s.ColumnInt(0) != 0
 			one.begun = one.begun || s.ColumnInt(0) == answerBegun
 			return nil
-		}, one.seq, one.subscription)
+		}, one.Seq, one.Subscription)
 		if err != nil {
 			return false, 0, err
 		}
@@ -224,7 +225,7 @@ func readAnswers(conn *database.Conn, asked []askedRow) (all bool, pid int, err 
 			continue
 		}
 		// It is settled. An attempt that has failed meanwhile was begun.
-		failed, err := conn.Int64("SELECT count(*) FROM busgen_attempts WHERE seq = ? AND subscription = ?", one.seq, one.subscription)
+		failed, err := conn.Int64("SELECT count(*) FROM busgen_attempts WHERE seq = ? AND subscription = ?", one.Seq, one.Subscription)
 		if err != nil {
 			return false, 0, err
 		}
@@ -269,9 +270,9 @@ func (cs *consumers) answer(ctx context.Context, asked []askedRow) error {
 				answer = answerBegun
 			}
 			err := conn.Exec("UPDATE busgen_cancelled SET answer = ? WHERE seq = ? AND subscription = ? AND answer = "+notAnswered,
-				answer, one.seq, one.subscription)
+				answer, one.Seq, one.Subscription)
 			if err == nil {
-				err = hastenCancelled(conn, one.rowKey)
+				err = hastenCancelled(conn, one.RowKey)
 			}
 			if err != nil {
 				return err
@@ -287,13 +288,13 @@ func (cs *consumers) answer(ctx context.Context, asked []askedRow) error {
 func (c *canceller) became(id uuid.UUID, asked []askedRow) (cancelled []string, err error) {
 	settled, begun := &event.NotOpenError{Event: id}, &event.BegunError{ID: id}
 	err = c.look(context.Background(), func(conn *database.Conn) error {
-		all, err := readDeliveries(conn, asked[0].seq)
+		all, err := readDeliveries(conn, asked[0].Seq)
 		states := map[int64]deliveryState{}
 		for _, d := range all {
 			states[d.subscription] = d
 		}
 		for _, one := range asked {
-			d, name := states[one.subscription], c.named(one.subscription, one.name)
+			d, name := states[one.Subscription], c.named(one.Subscription, one.name)
 			switch {
 			case one.begun:
 				begun.Running = append(begun.Running, name)

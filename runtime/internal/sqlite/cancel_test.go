@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A worker may have taken a delivery, and not begun it, when its event is cancelled.
@@ -67,7 +68,7 @@ func TestACancelledDeliveryThatIsPolledBeforeItsMarkIsNotBegun(t *testing.T) {
 	} {
 		c := polling.(*consumer)
 		must(t, log.writer.do(t.Context(), func(conn *database.Conn) error {
-			return cancelDelivery(conn, rowKey{c.id, records[0].Seq}, "not wanted", true)
+			return cancelDelivery(conn, tables.RowKey{Subscription: c.id, Seq: records[0].Seq}, "not wanted", true)
 		}))
 		c.recheck()
 		polled := poll()

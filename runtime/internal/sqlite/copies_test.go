@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 func TestCopiesOfSeveralEventsShareMemoryAndNotTheirBytes(t *testing.T) {
-	var c copies
+	var c tables.Copies
 	var all [][]byte
-	texts := [][]byte{[]byte("one"), {}, nil, bytes.Repeat([]byte("x"), copiesAtOnce/4), bytes.Repeat([]byte("y"), copiesAtOnce/4+1)}
+	texts := [][]byte{[]byte("one"), {}, nil, bytes.Repeat([]byte("x"), tables.CopiesAtOnce/4), bytes.Repeat([]byte("y"), tables.CopiesAtOnce/4+1)}
 	for i := range 100 {
 		text := slices.Clone(texts[i%len(texts)])
-		all = append(all, c.of(text, 100-i))
+		all = append(all, c.Of(text, 100-i))
 		clear(text) // SQLite uses its memory again
 	}
 	for i, copied := range all {
@@ -26,9 +28,9 @@ func TestCopiesOfSeveralEventsShareMemoryAndNotTheirBytes(t *testing.T) {
 		t.Error("who appends to a copy writes over the next")
 	}
 	if n := testing.AllocsPerRun(10, func() {
-		var c copies
+		var c tables.Copies
 		for i := range 16 {
-			_ = c.of(texts[0], 16-i)
+			_ = c.Of(texts[0], 16-i)
 		}
 	}); n > 1 {
 		t.Errorf("16 short copies make %v allocations, want 1", n)

@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Departure is a file whose events move to another engine. While it is open no process
@@ -121,9 +122,9 @@ func (d *Departure) Begin(ctx context.Context) error {
 
 // openToMove opens a file in which a bus was opened before.
 func openToMove(ctx context.Context, path string) (*Log, error) {
-	v, err := openVisit(path)
+	v, err := tables.OpenVisit(path)
 	if err == nil {
-		err = v.shut()
+		err = v.Shut()
 	}
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func (d *Departure) pack(c *database.Conn) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := typeRows(c)
+	rows, err := tables.TypeRows(c)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // How much Events returns at a time.
@@ -44,14 +45,14 @@ func (d *Departure) events(c *database.Conn, after int64) (events []engine.Moved
 	size, rows := 0, 0
 	var types []int64
 	err = c.Query(`
-		SELECT l.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at, coalesce(l.due_at, 0), o.subscription, o.parent
+		SELECT l.seq, l.id, l.type, `+tables.Bounded("l.payload")+`, `+tables.Bounded("l.metadata")+`, l.created_at, coalesce(l.due_at, 0), o.subscription, o.parent
 		FROM (SELECT seq FROM busgen_log WHERE seq > max(?1, ?2) UNION SELECT seq FROM busgen_deliveries WHERE seq > ?1 ORDER BY seq LIMIT ?3) x
 		CROSS JOIN busgen_log l ON l.seq = x.seq LEFT JOIN busgen_origins o ON o.seq = l.seq ORDER BY x.seq`, func(s *sqlite3.Stmt) error {
 		of := d.known[s.ColumnInt64(2)]
 		e := engine.MovedEvent{Only: -1, Record: engine.Record{
 			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), Type: of.name, Version: of.version, CreatedAt: database.Time(s, 5),
 		}}
-		if err := readBounded(c, s, 3, &e.Record); err != nil {
+		if err := tables.ReadBounded(c, s, 3, &e.Record); err != nil {
 			return err
 		}
 		if e.Unreadable != nil {
@@ -96,15 +97,15 @@ var movedStates = [...]engine.MovedState{ledger.Waiting: engine.MovedWaiting, le
 
 // open finds out who has an event to settle, and reads the deliveries that have rows.
 func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) error {
-	var at []rowKey
+	var at []tables.RowKey
 	express, err := d.express(c, e.Seq)
 	if err != nil {
 		return err
 	}
 	err = c.Query(`
-		SELECT d.subscription, d.state = 'running', `+rowColumns+`
+		SELECT d.subscription, d.state = 'running', `+tables.RowColumns+`
 		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.seq = ? ORDER BY d.subscription`, func(s *sqlite3.Stmt) error {
-		to, r := d.place(s.ColumnInt64(0)), scanRow(s, 2)
+		to, r := d.place(s.ColumnInt64(0)), tables.ScanRow(s, 2)
 		if to < 0 {
 			return nil
 		}
@@ -124,7 +125,7 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 			Since: r.Since, Failures: r.Failures, Uncounted: r.Uncounted, MaxAttempts: r.MaxAttempts, Snoozes: r.Snoozes, Redriven: r.Redriven,
 			Progress: r.Progress, Crashed: r.Crashed, Suspect: r.Suspect(), Replayed: r.Replayed, PutOff: r.PutOff, Retried: r.Retried,
 		}
-		e.Deliveries, at = append(e.Deliveries, one), append(at, rowKey{s.ColumnInt64(0), e.Seq})
+		e.Deliveries, at = append(e.Deliveries, one), append(at, tables.RowKey{Subscription: s.ColumnInt64(0), Seq: e.Seq})
 		return nil
 	}, e.Seq)
 	if err != nil {
@@ -151,14 +152,14 @@ func (d *Departure) open(c *database.Conn, e *engine.MovedEvent, typeID int64) e
 }
 
 // remember reads how a delivery has failed before.
-func (d *Departure) remember(c *database.Conn, one *engine.MovedDelivery, at rowKey) (err error) {
+func (d *Departure) remember(c *database.Conn, one *engine.MovedDelivery, at tables.RowKey) (err error) {
 	if one.Attempts, err = readAttempts(c, at); err != nil {
 		return err
 	}
 	if one.Crashes, err = readCrashes(c, at); err != nil {
 		return err
 	}
-	history, err := c.Int64("SELECT history FROM busgen_outcomes WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
+	history, err := c.Int64("SELECT history FROM busgen_outcomes WHERE seq = ? AND subscription = ?", at.Seq, at.Subscription)
 	one.History = int(history)
 	return err
 }
@@ -256,7 +257,7 @@ func (d *Departure) withKeys(events []engine.MovedEvent, after, until int64) ([]
 
 func (d *Departure) openKeys(after int64) (err error) {
 	k := &departingKeys{after: after}
-	if k.conn, err = openReader(d.log.path, d.log.vfs); err != nil {
+	if k.conn, err = tables.OpenReader(d.log.path, d.log.vfs); err != nil {
 		return err
 	}
 	d.keys = k

@@ -2,7 +2,7 @@
 //
 // # The shape of the file
 //
-// schema.sql is the place to start. Events are rows of a log that are written
+// tables/schema.sql is the place to start. Events are rows of a log that are written
 // once. A delivery that goes well costs no row at all: each subscription has a
 // cursor, and everything at or below it is settled. Only exceptions have a row
 // of their own: a delivery that waits for a retry, one that is dead, and one
@@ -61,5 +61,5 @@
 //
 // Below this package is what is about the file and not about events: its connection
 // (database), its names (file), its locks (locks), what its workers are busy with (claims)
-// and its errors (fault).
+// and its errors (fault). Package tables knows the schema, and reads and writes rows.
 package sqlite

@@ -10,6 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A critical or high event is in the log like any other. If a subscription has a backlog when the event is published, the
@@ -162,7 +163,7 @@ func (c *consumer) pollRank(dst []*engine.Delivery, rank engine.Express, limit i
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.state <> 'dead' AND d.state = 'waiting' AND d.due_at = ?
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			if size += bytesOf(s, 4) + bytesOf(s, 5); more || found == limit || found > 0 && size > pageBytes {
+			if size += tables.BytesOf(s, 4) + tables.BytesOf(s, 5); more || found == limit || found > 0 && size > tables.PageBytes {
 				more = true
 				return nil
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // flush is what a consumer wants written: dispositions, rows for deliveries that
@@ -57,15 +58,15 @@ func (c *consumer) take() flush {
 	now := time.Now()
 	young := false
 	for _, own := range c.rows {
-		if own.settled || own.started.IsZero() || own.row == rowRunning {
+		if own.settled || own.started.IsZero() || own.row == tables.RowRunning {
 			continue
 		}
 		if now.Sub(own.started) < runningDelay {
 			young = true
 			continue
 		}
-		own.row = rowRunning
-		f.rows = append(f.rows, rowChange{own, rowRunning})
+		own.row = tables.RowRunning
+		f.rows = append(f.rows, rowChange{own, tables.RowRunning})
 	}
 	young = c.pass(&f, now) || young
 	f.cursor = c.next - 1
@@ -95,9 +96,9 @@ func (c *consumer) pass(f *flush, now time.Time) (young bool) {
 		if own.settled {
 			continue
 		}
-		own.row = rowWaiting
+		own.row = tables.RowWaiting
 		if !own.started.IsZero() {
-			own.row = rowRunning
+			own.row = tables.RowRunning
 		}
 		c.rows[own.Seq] = own
 		f.rows = append(f.rows, rowChange{own, own.row})
@@ -133,7 +134,7 @@ func (b *batch) writeFlush(f *flush) error {
 	}
 	for _, r := range f.rows {
 		row := ledger.Row{Delivery: r.seen()}
-		err := put(b.conn, rowKey{id, r.Seq}, &row, r.state, atOnce, nil, nil)
+		err := tables.Put(b.conn, tables.RowKey{Subscription: id, Seq: r.Seq}, &row, r.state, tables.AtOnce, nil, nil)
 		if err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func (b *batch) writeFlush(f *flush) error {
 
 // writeSettled writes what becomes of a delivery. cancels says that some deliveries are cancelled.
 func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
-	at := rowKey{id, d.Seq}
+	at := tables.RowKey{Subscription: id, Seq: d.Seq}
 	now, err := b.moment(at, d, cancels)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 		return nil // and the row may be newer: it began anew
 	}
 	if effects.Attempt != nil {
-		if err := addAttempt(b.conn, at, *effects.Attempt); err != nil {
+		if err := tables.AddAttempt(b.conn, at, *effects.Attempt); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 		return err
 	}
 	if effects.Settled && d.cancelled {
-		if err := forgetCancelled(b.conn, at); err != nil {
+		if err := tables.ForgetCancelled(b.conn, at); err != nil {
 			return err
 		}
 	}
@@ -194,19 +195,19 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 		if err := putStep(b.conn, at, next.Run, d.Step); err != nil {
 			return err
 		}
-		if err := noteHistory(b.conn, at, now.At); err != nil {
+		if err := tables.NoteHistory(b.conn, at, now.At); err != nil {
 			return err
 		}
 	}
 	row := ledger.Row{}.Take(next, effects)
-	if err := store(b.conn, at, &row, now.At, since); err != nil || len(d.Awaits) == 0 || !next.Suspended {
+	if err := tables.Store(b.conn, at, &row, now.At, since); err != nil || len(d.Awaits) == 0 || !next.Suspended {
 		return err
 	}
 	return b.awaits.wait(b.conn, at, d.Awaits)
 }
 
 // moment returns what holds in the transaction that writes the end of a turn.
-func (b *batch) moment(at rowKey, d *settledDelivery, cancels bool) (now ledger.Moment, err error) {
+func (b *batch) moment(at tables.RowKey, d *settledDelivery, cancels bool) (now ledger.Moment, err error) {
 	now.At, now.Due = b.clock.putOff(d.Due)
 	if d.Kind == engine.Done {
 		return now, nil // it is handled, whatever somebody wants
@@ -215,7 +216,7 @@ func (b *batch) moment(at rowKey, d *settledDelivery, cancels bool) (now ledger.
 		err = b.conn.Query("SELECT reason FROM busgen_cancelled WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
 			now.Cancelled, now.Why = true, s.ColumnText(0)
 			return nil
-		}, at.seq, at.subscription)
+		}, at.Seq, at.Subscription)
 	}
 	if err == nil && d.Kind == engine.Hold && d.Disposition.Held == nil {
 		// In the transaction that sees whether the pause is still there: else

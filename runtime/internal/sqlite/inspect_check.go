@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -152,7 +153,7 @@ func checkRoutes(c *database.Conn) (wrong event.Problem, err error) {
 			return wrong, err
 		}
 		var want, have []int64
-		want, err = typesFor(c, one.pattern)
+		want, err = tables.TypesFor(c, one.pattern)
 		if err != nil {
 			return wrong, err
 		}
@@ -170,13 +171,13 @@ func checkRoutes(c *database.Conn) (wrong event.Problem, err error) {
 // Unsettled implements [engine.EventReader].
 func (i *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled)) error {
 	return i.lookFor(ctx, checkTime, "check", func(c *database.Conn) error {
-		types, err := typeRows(c)
+		types, err := tables.TypeRows(c)
 		if err != nil {
 			return err
 		}
 		names := typenames.All(types)
 		return c.Query(`
-			SELECT l.id, t.name, t.version, `+bounded("l.payload")+`, l.seq,
+			SELECT l.id, t.name, t.version, `+tables.Bounded("l.payload")+`, l.seq,
 			       (SELECT count(*) FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state <> 'dead') +
 			         (SELECT count(*) FROM busgen_routes r JOIN busgen_subscriptions s ON s.id = r.subscription
 			          WHERE r.type = l.type AND `+notPassed+`
@@ -187,13 +188,13 @@ func (i *Inspection) Unsettled(ctx context.Context, visit func(event.Unsettled))
 			  AND (open > 0 OR dead > 0)
 			ORDER BY l.seq`, func(s *sqlite3.Stmt) error {
 			if name := s.ColumnText(1); !engine.IsOwn(name) {
-				payload := columnOf(s, 3)
+				payload := tables.ColumnOf(s, 3)
 				e := event.Unsettled{
 					ID: database.UUID(s, 0), Type: name, Names: names[name], Version: s.ColumnInt(2), Open: s.ColumnInt(5), Dead: s.ColumnInt(6),
-					Unreadable: tooLong("payload", payload.size),
+					Unreadable: tables.TooLong("payload", payload.Size),
 				}
 				if e.Unreadable == nil {
-					if e.Payload, err = payload.read(c, "payload", s.ColumnInt64(4)); err != nil {
+					if e.Payload, err = payload.Read(c, "payload", s.ColumnInt64(4)); err != nil {
 						return err
 					}
 				}
@@ -217,22 +218,22 @@ func checkIntegrity(c *database.Conn) ([]event.Problem, error) {
 	}
 	// SQLite stops after a hundred lines, and before the first if it lacks a function or a
 	// collation of the program. So everything is asked for by itself.
-	tables, listed := tablesIn(c)
+	names, listed := tablesIn(c)
 	if err != nil && (errors.Is(err, sqlite3.INTERRUPT) || listed != nil) {
 		return nil, err
 	}
 	var theirs []string
-	for _, table := range tables {
+	for _, table := range names {
 		lines, err := integrity(c, table)
 		switch {
-		case isOurs(table) && (errors.Is(err, sqlite3.TOOBIG) || errors.Is(err, fault.ErrNoMemory)):
+		case tables.IsOurs(table) && (errors.Is(err, sqlite3.TOOBIG) || errors.Is(err, fault.ErrNoMemory)):
 			found = append(found, table+" has a value that is too long to be checked")
 			continue
-		case errors.Is(err, sqlite3.INTERRUPT), err != nil && isOurs(table):
+		case errors.Is(err, sqlite3.INTERRUPT), err != nil && tables.IsOurs(table):
 			return nil, err
 		case err != nil:
 			continue // it lacks something of the program
-		case isOurs(table):
+		case tables.IsOurs(table):
 			found = append(found, lines...)
 			continue
 		}

@@ -14,12 +14,13 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // deadLetter is a dead letter with its place in the file.
 type deadLetter struct {
 	event.DeadLetter
-	rowKey
+	tables.RowKey
 }
 
 // DeadLetters implements [engine.DeadLetterReader].
@@ -28,9 +29,9 @@ func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p event.P
 	if err != nil {
 		return nil, "", err
 	}
-	sorted, most := newestFirst, int64(listedBytes)
+	sorted, most := newestFirst, int64(tables.ListedBytes)
 	if oldest { // for who stores them elsewhere
-		sorted, most = oldestFirst, readableBytes
+		sorted, most = oldestFirst, tables.ReadableBytes
 	}
 	var found []deadLetter
 	err = i.look(ctx, "list the dead letters of", func(c *database.Conn) error {
@@ -41,7 +42,7 @@ func (i *Inspection) DeadLetters(ctx context.Context, f engine.Filter, p event.P
 		return err
 	})
 	found, next = engine.CutPage(p, found, func(d deadLetter) []int64 {
-		return []int64{d.DeadAt.UnixMicro(), d.subscription, d.seq}
+		return []int64{d.DeadAt.UnixMicro(), d.Subscription, d.Seq}
 	})
 	for _, one := range found {
 		letters = append(letters, one.DeadLetter)
@@ -72,26 +73,26 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 	size := int64(0)
 	var types []int64 // of the letters
 	err = c.Query(`
-		SELECT l.id, l.type, d.dead_at, d.subscription, d.seq, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, l.created_at,
+		SELECT l.id, l.type, d.dead_at, d.subscription, d.seq, `+tables.Bounded("l.payload")+`, `+tables.Bounded("l.metadata")+`, l.created_at,
 		       d.reason, d.fingerprint, d.failures, d.progress, d.redriven
 		FROM (SELECT dead_at, subscription, seq, reason, fingerprint, failures, progress, redriven FROM busgen_deliveries d WHERE d.state = 'dead'`+w.sql.String()+`
 		      ORDER BY `+sorted.by+` LIMIT ? OFFSET ?) d
 		CROSS JOIN busgen_log l ON l.seq = d.seq
 		ORDER BY `+sorted.by, func(s *sqlite3.Stmt) error {
-		payload := columnOf(s, 5)
-		if size += min(payload.size, most); size > pageBytes && len(letters) > 0 && most > listedBytes {
+		payload := tables.ColumnOf(s, 5)
+		if size += min(payload.Size, most); size > tables.PageBytes && len(letters) > 0 && most > tables.ListedBytes {
 			return errPageFull
 		}
-		at := rowKey{s.ColumnInt64(3), s.ColumnInt64(4)}
-		read, err := readContents(c, payload, columnOf(s, 6), at.seq, most)
+		at := tables.RowKey{Subscription: s.ColumnInt64(3), Seq: s.ColumnInt64(4)}
+		read, err := tables.ReadContents(c, payload, tables.ColumnOf(s, 6), at.Seq, most)
 		letters = append(letters, deadLetter{
 			DeadLetter: event.DeadLetter{
 				Key: event.Key{EventID: database.UUID(s, 0)}, DeadAt: database.Time(s, 2),
-				Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 7),
+				Payload: read.Payload, PayloadBytes: read.Size, Metadata: read.Metadata, PublishedAt: database.Time(s, 7),
 				Reason: s.ColumnText(8), Fingerprint: s.ColumnText(9), Failures: s.ColumnInt(10),
 				Progress: s.ColumnText(11), Redriven: s.ColumnInt(12),
 			},
-			rowKey: at,
+			RowKey: at,
 		})
 		types = append(types, s.ColumnInt64(1))
 		return err
@@ -100,18 +101,18 @@ func readDeadLetters(c *database.Conn, f engine.Filter, sorted order, after []in
 	if err != nil && !full {
 		return nil, err
 	}
-	named := newNamesByID()
+	named := tables.NewNamesByID()
 	for i := range letters {
 		one := &letters[i]
-		if one.Subscription, err = named.subscription(c, one.subscription); err != nil {
+		if one.DeadLetter.Subscription, err = named.Subscription(c, one.RowKey.Subscription); err != nil {
 			return nil, err
 		}
-		t, err := named.eventType(c, types[i])
+		t, err := named.EventType(c, types[i])
 		if err != nil {
 			return nil, err
 		}
-		one.Type, one.Version = t.name, t.version
-		if one.Attempts, err = readAttempts(c, one.rowKey); err != nil {
+		one.Type, one.Version = t.Name, t.Version
+		if one.Attempts, err = readAttempts(c, one.RowKey); err != nil {
 			return nil, err
 		}
 	}
@@ -151,13 +152,13 @@ func (i *Inspection) DeadLetter(ctx context.Context, key event.Key) (history eve
 			return err
 		}
 		history.DeadLetter = found.DeadLetter
-		if history.MadeFrom, err = ancestors(c, found.seq); err != nil {
+		if history.MadeFrom, err = ancestors(c, found.Seq); err != nil {
 			return err
 		}
 		if history.EditedInto, err = descendants(c, key.EventID); err != nil {
 			return err
 		}
-		history.Audit, err = auditOf(c, key.EventID, found.rowKey)
+		history.Audit, err = auditOf(c, key.EventID, found.RowKey)
 		return err
 	})
 	return history, err
@@ -165,7 +166,7 @@ func (i *Inspection) DeadLetter(ctx context.Context, key event.Key) (history eve
 
 // findDeadLetter returns one dead letter, or a *NotFoundError.
 func findDeadLetter(c *database.Conn, key event.Key) (deadLetter, error) {
-	found, err := readDeadLetters(c, engine.Filter{Filter: event.Filter{Keys: []event.Key{key}}}, newestFirst, nil, 0, 1, readableBytes)
+	found, err := readDeadLetters(c, engine.Filter{Filter: event.Filter{Keys: []event.Key{key}}}, newestFirst, nil, 0, 1, tables.ReadableBytes)
 	if err != nil {
 		return deadLetter{}, err
 	}
@@ -209,20 +210,20 @@ func whereabouts(c *database.Conn, key event.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.Query(`
 		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`, d.lane
-		FROM busgen_log l LEFT JOIN busgen_subscriptions s ON s.id = (SELECT id FROM `+allNames+` WHERE name = ?2)
+		FROM busgen_log l LEFT JOIN busgen_subscriptions s ON s.id = (SELECT id FROM `+tables.AllNames+` WHERE name = ?2)
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq
 		WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		switch state := s.ColumnText(1); {
 		case s.ColumnType(0) == sqlite3.NULL:
 			text = "there is no such subscription"
-		case state == rowRunning:
+		case state == tables.RowRunning:
 			text = "a handler is running"
-		case state == rowHeld && s.ColumnBool(4):
+		case state == tables.RowHeld && s.ColumnBool(4):
 			text = "it is held, because its version is newer than the program"
-		case state == rowHeld && s.ColumnType(5) != sqlite3.NULL:
+		case state == tables.RowHeld && s.ColumnType(5) != sqlite3.NULL:
 			text = "it waits for " + s.ColumnText(5)
-		case state == rowHeld:
+		case state == tables.RowHeld:
 			text = "its type is paused"
 		case state != "":
 			text = "it waits to be tried again"
@@ -346,7 +347,7 @@ func named(ids map[int64]bool, names map[int64]string) []string {
 // addSample adds what the newest dead letter of a group says about all of them.
 func addSample(c *database.Conn, f engine.Filter, g *event.FailureGroup) error {
 	f.Group = g.Fingerprint
-	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1, listedBytes)
+	newest, err := readDeadLetters(c, f, newestFirst, nil, 0, 1, tables.ListedBytes)
 	if len(newest) > 0 {
 		last := newest[0].LastAttempt()
 		g.Reason, g.ErrorType, g.Message, g.Sample = newest[0].Reason, last.ErrorType, last.Error, newest[0].Key

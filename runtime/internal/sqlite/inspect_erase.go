@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 const (
@@ -128,10 +129,10 @@ func (e *eraser) others(keyed []string, mentioned []aboutRow) {
 }
 
 func eventRows(c *database.Conn, condition string, args ...any) (rows []aboutRow, err error) {
-	err = c.Query("SELECT l.seq, l.id, t.name, t.version, "+bounded("l.payload")+", "+bounded("l.metadata")+" FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE "+condition,
+	err = c.Query("SELECT l.seq, l.id, t.name, t.version, "+tables.Bounded("l.payload")+", "+tables.Bounded("l.metadata")+" FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE "+condition,
 		func(s *sqlite3.Stmt) error {
 			r := engine.Record{Seq: s.ColumnInt64(0)}
-			if err := readBounded(c, s, 4, &r); err != nil {
+			if err := tables.ReadBounded(c, s, 4, &r); err != nil {
 				return err
 			}
 			one := aboutRow{r.Seq, database.UUID(s, 1), s.ColumnText(2), s.ColumnInt(3), r.Payload, r.Metadata}
@@ -232,7 +233,7 @@ func (e *eraser) cluster(c *database.Conn, seq int64) error {
 				}
 				return nil
 			}
-			if d.State == rowDead {
+			if d.State == tables.RowDead {
 				letters[r.seq] = append(letters[r.seq], d.subscription)
 			}
 		}
@@ -329,7 +330,7 @@ func (e *eraser) event(c *database.Conn, r aboutRow, letters []int64) error {
 	}
 	err = c.Exec("UPDATE busgen_log SET payload = ?, metadata = ? WHERE seq = ?", string(e.spec.Redact(r.eventType, r.version, r.payload)), metadata, r.seq)
 	for _, subscription := range letters {
-		err = errors.Join(err, discard(c, rowKey{subscription, r.seq}, engine.ReasonErased))
+		err = errors.Join(err, tables.Discard(c, tables.RowKey{Subscription: subscription, Seq: r.seq}, engine.ReasonErased))
 	}
 	for _, sql := range []string{
 		"UPDATE busgen_attempts SET error = '" + engine.ReasonErased + "', stack = NULL, log = NULL WHERE seq = ?",

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // impersonal are the texts of the file that an erasure leaves alone, with the reason.
@@ -36,7 +38,7 @@ func TestAnErasureKnowsEveryTextOfTheFile(t *testing.T) {
 	c, err := sqlite3.Open(":memory:")
 	must(t, err)
 	defer c.Close()
-	must(t, c.Exec(schema))
+	must(t, c.Exec(tables.Schema))
 	s, _, err := c.Prepare(`SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
 		WHERE m.type = 'table' AND m.name LIKE 'busgen_%' AND c.type = 'TEXT'`)
 	must(t, err)
@@ -55,7 +57,7 @@ func TestAnErasureKnowsEveryTextOfTheFile(t *testing.T) {
 		t.Errorf("found %d texts only", found)
 	}
 	for _, w := range textColumns {
-		if !strings.Contains(schema, w.column) {
+		if !strings.Contains(tables.Schema, w.column) {
 			t.Errorf("there is no %s.%s", w.table, w.column)
 		}
 	}

@@ -163,7 +163,7 @@ func forgetSamples(c *database.Conn) error {
 // empties the write-ahead log.
 func (i *Inspection) scrub(ctx context.Context) error {
 	const op = "rewrite"
-	err := i.run(ctx, op, i.writing, func(c *database.Conn) error {
+	err := i.run(ctx, op, i.Writing, func(c *database.Conn) error {
 		if _, err := c.Int64("PRAGMA secure_delete=ON"); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Event implements [engine.EventReader].
@@ -19,7 +20,7 @@ func (i *Inspection) Event(ctx context.Context, id uuid.UUID) (history event.Eve
 	err = i.look(ctx, "read an event of", func(c *database.Conn) error {
 		found := eventRow{}
 		err := c.Query(selectEvent+" WHERE l.id = ?", func(s *sqlite3.Stmt) (err error) {
-			found, err = readEvent(c, s, columnOf(s, 3), readableBytes)
+			found, err = readEvent(c, s, tables.ColumnOf(s, 3), tables.ReadableBytes)
 			return err
 		}, id[:])
 		if err == nil && found.seq == 0 {
@@ -50,7 +51,7 @@ func readHistory(c *database.Conn, h *event.EventHistory, seq int64) error {
 	}
 	h.Deliveries = []event.DeliveryState{}
 	for _, d := range deliveries {
-		if err := readSteps(c, rowKey{d.subscription, seq}, &d.DeliveryState); err != nil {
+		if err := readSteps(c, tables.RowKey{Subscription: d.subscription, Seq: seq}, &d.DeliveryState); err != nil {
 			return err
 		}
 		h.Deliveries = append(h.Deliveries, d.DeliveryState)
@@ -71,7 +72,7 @@ func readHistory(c *database.Conn, h *event.EventHistory, seq int64) error {
 	if err != nil {
 		return err
 	}
-	h.Audit, err = auditOf(c, h.ID, rowKey{seq: seq})
+	h.Audit, err = auditOf(c, h.ID, tables.RowKey{Seq: seq})
 	return err
 }
 
@@ -121,15 +122,15 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 			one.cancelled, one.reason = s.ColumnBool(9), s.ColumnText(7)
 		}
 		switch one.State {
-		case rowHeld:
+		case tables.RowHeld:
 			if s.ColumnType(10) != sqlite3.NULL {
 				one.Due, one.Held = database.Time(s, 2), database.Time(s, 10)
 			}
-		case rowWaiting:
+		case tables.RowWaiting:
 			if one.WaitsFor = s.ColumnText(11); one.WaitsFor == "" {
 				one.Due = database.Time(s, 2)
 			}
-		case rowDead:
+		case tables.RowDead:
 			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
 		case event.StateDiscarded:
 			one.Settled, one.Reason = database.Time(s, 6), s.ColumnText(7)
@@ -140,11 +141,11 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 	for i := range deliveries {
 		one := &deliveries[i]
 		if err == nil {
-			one.Attempts, err = readAttempts(c, rowKey{one.subscription, seq})
+			one.Attempts, err = readAttempts(c, tables.RowKey{Subscription: one.subscription, Seq: seq})
 			one.Failures = len(one.Attempts)
 		}
 		if err == nil {
-			one.Crashes, err = readCrashes(c, rowKey{one.subscription, seq})
+			one.Crashes, err = readCrashes(c, tables.RowKey{Subscription: one.subscription, Seq: seq})
 		}
 	}
 	return deliveries, err
@@ -152,11 +153,11 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 
 // readCrashes returns the ends of the process that do not count for a delivery,
 // oldest first.
-func readCrashes(c *database.Conn, at rowKey) (crashes []event.SharedCrash, err error) {
+func readCrashes(c *database.Conn, at tables.RowKey) (crashes []event.SharedCrash, err error) {
 	err = c.Query("SELECT at FROM busgen_crashes WHERE seq = ? AND subscription = ? AND counted <> ? ORDER BY at", func(s *sqlite3.Stmt) error {
 		crashes = append(crashes, event.SharedCrash{At: database.Time(s, 0), Beside: []event.Key{}})
 		return nil
-	}, at.seq, at.subscription, crashCounted)
+	}, at.Seq, at.Subscription, crashCounted)
 	for i := range crashes {
 		if err != nil {
 			break
@@ -166,13 +167,13 @@ func readCrashes(c *database.Conn, at rowKey) (crashes []event.SharedCrash, err 
 			WHERE o.at = ?3 AND (o.seq, o.subscription) <> (?1, ?2) ORDER BY s.name, o.seq`, func(s *sqlite3.Stmt) error {
 			crashes[i].Beside = append(crashes[i].Beside, event.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
 			return nil
-		}, at.seq, at.subscription, crashes[i].At)
+		}, at.Seq, at.Subscription, crashes[i].At)
 	}
 	return crashes, err
 }
 
 // readAttempts returns the failed attempts of a delivery, oldest first.
-func readAttempts(c *database.Conn, at rowKey) (attempts []event.FailedAttempt, err error) {
+func readAttempts(c *database.Conn, at tables.RowKey) (attempts []event.FailedAttempt, err error) {
 	err = c.Query(`
 		SELECT kind, started_at, ended_at, error, error_type, member, stack, log FROM busgen_attempts
 		WHERE seq = ? AND subscription = ? ORDER BY n`, func(s *sqlite3.Stmt) error {
@@ -185,7 +186,7 @@ func readAttempts(c *database.Conn, at rowKey) (attempts []event.FailedAttempt, 
 		}
 		attempts = append(attempts, a)
 		return nil
-	}, at.seq, at.subscription)
+	}, at.Seq, at.Subscription)
 	return attempts, err
 }
 
@@ -226,12 +227,12 @@ func (i *Inspection) Follow(ctx context.Context, f engine.Following) (part event
 			if f.Limit == 0 {
 				return nil
 			}
-			found, err := findEvents(c, filter, args, "", 0, end.Seq+1, f.Limit, 0, false, listedBytes)
+			found, err := findEvents(c, filter, args, "", 0, end.Seq+1, f.Limit, 0, false, tables.ListedBytes)
 			slices.Reverse(found)
 			part.Events = eventsOf(found)
 			return err
 		}
-		found, err := findEvents(c, filter, args, "", after+1, end.Seq+1, f.Limit+1, 0, true, readableBytes)
+		found, err := findEvents(c, filter, args, "", after+1, end.Seq+1, f.Limit+1, 0, true, tables.ReadableBytes)
 		if errors.Is(err, errPageFull) {
 			f.Limit, err = len(found)-1, nil
 		}

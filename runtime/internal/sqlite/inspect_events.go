@@ -11,12 +11,13 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // selectEvent reads events with the status that the view events shows. A delayed
 // event is in nobody's backlog: without a row it is done.
 var selectEvent = `
-	SELECT l.seq, l.id, t.name, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `, l.created_at, l.due_at,
+	SELECT l.seq, l.id, t.name, ` + tables.Bounded("l.payload") + `, ` + tables.Bounded("l.metadata") + `, l.created_at, l.due_at,
 	       CASE
 	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'running') THEN 'processing'
 	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state IN ('waiting', 'held')) THEN 'pending'
@@ -27,7 +28,7 @@ var selectEvent = `
 	         WHEN EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.seq = l.seq AND d.state = 'dead') THEN 'dlq'
 	         ELSE 'done'
 	       END AS status,
-	       ` + failuresOf + `, t.version
+	       ` + tables.FailuresOf + `, t.version
 	FROM busgen_log l JOIN busgen_types t ON t.id = l.type`
 
 // listEvents lists the newest events that match, or with oldestFirst the oldest. There are
@@ -45,7 +46,7 @@ func listEvents(candidates string, oldestFirst, seen bool) string {
 	return selectEvent + `
 	WHERE ` + place + ` >= ?1 AND ` + place + ` < ?2 AND l.type IN (SELECT value FROM json_each(?3))
 	  AND l.created_at >= ?4 AND l.created_at < ?5
-	  AND (?6 IS NULL OR ` + containing("?6", seen) + ` OR ` + inErrors("", "?6", seen) + `)
+	  AND (?6 IS NULL OR ` + tables.Containing("?6", seen) + ` OR ` + tables.InErrors("", "?6", seen) + `)
 	  AND (?7 IS NULL OR ` + correlationIs("?7", seen) + `)
 	  AND (?8 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?8)))
 	  AND (?9 IS NULL OR status = ?9)` + candidates + `
@@ -58,13 +59,13 @@ func listEvents(candidates string, oldestFirst, seen bool) string {
 // event more than was read.
 func findEvents(c *database.Conn, f engine.Filter, args eventArgs, candidates string, first, end int64, limit, offset int, oldestFirst bool, most int64) (found []eventRow, err error) {
 	size := int64(0)
-	values := []any{max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, text(f.Status), args.parent, limit, offset}
+	values := []any{max(first, args.first), end, args.types, args.since, args.until, args.text, args.correlation, args.ids, tables.Text(f.Status), args.parent, limit, offset}
 	if args.delivered != "" {
-		values = append(values, args.subscriptions, text(f.State))
+		values = append(values, args.subscriptions, tables.Text(f.State))
 	}
 	err = c.Query(listEvents(candidates+args.children+args.delivered, oldestFirst, args.seen), func(s *sqlite3.Stmt) error {
-		payload := columnOf(s, 3)
-		if size += min(payload.size, most); size > pageBytes && len(found) > 0 && most > listedBytes {
+		payload := tables.ColumnOf(s, 3)
+		if size += min(payload.Size, most); size > tables.PageBytes && len(found) > 0 && most > tables.ListedBytes {
 			found = append(found, eventRow{seq: s.ColumnInt64(0)})
 			return errPageFull
 		}
@@ -103,7 +104,7 @@ func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates s
 				return nil, err
 			}
 		}
-		part, err := findEvents(c, f, args, candidates, first, before, p.Limit+1-len(found), p.Offset, false, listedBytes)
+		part, err := findEvents(c, f, args, candidates, first, before, p.Limit+1-len(found), p.Offset, false, tables.ListedBytes)
 		found = append(found, part...)
 		if err != nil || len(found) > p.Limit || first <= args.first {
 			return found, err
@@ -113,10 +114,10 @@ func listInSteps(c *database.Conn, f engine.Filter, args eventArgs, candidates s
 }
 
 // readEvent reads a row of selectEvent, whose payload was read. Of a payload with more than most bytes it reads the beginning.
-func readEvent(c *database.Conn, s *sqlite3.Stmt, payload longValue, most int64) (eventRow, error) {
-	read, err := readContents(c, payload, columnOf(s, 4), s.ColumnInt64(0), most)
+func readEvent(c *database.Conn, s *sqlite3.Stmt, payload tables.LongValue, most int64) (eventRow, error) {
+	read, err := tables.ReadContents(c, payload, tables.ColumnOf(s, 4), s.ColumnInt64(0), most)
 	e := eventRow{seq: s.ColumnInt64(0), Event: event.Event{
-		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: read.payload, PayloadBytes: read.size, Metadata: read.metadata, PublishedAt: database.Time(s, 5),
+		ID: database.UUID(s, 1), Type: s.ColumnText(2), Payload: read.Payload, PayloadBytes: read.Size, Metadata: read.Metadata, PublishedAt: database.Time(s, 5),
 		Status: s.ColumnText(7), Failures: s.ColumnInt(8), Version: s.ColumnInt(9),
 	}}
 	if s.ColumnType(6) != sqlite3.NULL {
@@ -207,7 +208,7 @@ func pageOfEvents(c *database.Conn, f engine.Filter, args eventArgs, after []int
 	if first, err = searchedFrom(c, places, args.first, before, most); err != nil {
 		return nil, 0, err
 	}
-	found, err = findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false, listedBytes)
+	found, err = findEvents(c, f, args, candidates, first, before, p.Limit+1, p.Offset, false, tables.ListedBytes)
 	return found, first, err
 }
 

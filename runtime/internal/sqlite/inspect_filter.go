@@ -3,7 +3,6 @@ package sqlite
 import (
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // deadFilter chooses dead letters.
@@ -49,7 +49,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		return nil, err
 	}
 	if len(f.Types) > 0 {
-		types, err := typesMatching(c, f.Types)
+		types, err := tables.TypesMatching(c, f.Types)
 		if err == nil {
 			err = w.in("(SELECT l.type FROM busgen_log l WHERE l.seq = d.seq) IN (SELECT value FROM json_each(?))", types)
 		}
@@ -61,7 +61,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		err = w.in("d.seq IN (SELECT l.seq FROM json_each(?) e JOIN busgen_log l ON l.id = unhex(e.value))", hexes(f.Events))
 	}
 	if len(f.Subscriptions) > 0 && err == nil {
-		err = w.in("d.subscription IN (SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value)", f.Subscriptions)
+		err = w.in("d.subscription IN (SELECT a.id FROM json_each(?) n JOIN "+tables.AllNames+" a ON a.name = n.value)", f.Subscriptions)
 	}
 	if f.step != "" {
 		w.and("NOT d.undoing AND EXISTS (SELECT 1 FROM busgen_steps x WHERE x.seq = d.seq AND x.subscription = d.subscription AND x.run = d.run AND x.name = ?)", f.step)
@@ -76,7 +76,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		}
 		err = w.in(`(d.subscription, d.seq) IN (
 			SELECT ks.id, kl.seq FROM json_each(?) k
-			JOIN busgen_log kl ON kl.id = unhex(k.value ->> 0) JOIN `+allNames+` ks ON ks.name = k.value ->> 1)`, pairs)
+			JOIN busgen_log kl ON kl.id = unhex(k.value ->> 0) JOIN `+tables.AllNames+` ks ON ks.name = k.value ->> 1)`, pairs)
 	}
 	if f.harmless {
 		w.and("NOT " + diedOfCrash)
@@ -94,7 +94,7 @@ func (f deadFilter) condition(c *database.Conn) (w *condition, err error) {
 		w.and(searched+correlationIs("q.text", seen)+")", f.CorrelationID)
 	}
 	if f.Text != "" {
-		w.and(searched+"("+inListed("l.payload", "q.text", seen)+" OR "+inErrors(" AND a.subscription = d.subscription", "q.text", seen)+"))", f.Text)
+		w.and(searched+"("+tables.InListed("l.payload", "q.text", seen)+" OR "+tables.InErrors(" AND a.subscription = d.subscription", "q.text", seen)+"))", f.Text)
 	}
 	return w, err
 }
@@ -106,7 +106,7 @@ const searched = "EXISTS (SELECT 1 FROM (SELECT ? AS text) q CROSS JOIN busgen_l
 func correlationIs(sql string, seen bool) string {
 	is := correlationID + " = " + sql
 	if seen {
-		is += " AND " + instr(correlationID, sql, seen)
+		is += " AND " + tables.Instr(correlationID, sql, seen)
 	}
 	return "(" + is + ")"
 }
@@ -131,7 +131,7 @@ type eventArgs struct {
 
 // eventArgsOf puts a filter of events into parameters.
 func eventArgsOf(c *database.Conn, f engine.Filter) (args eventArgs, err error) {
-	args = eventArgs{since: -never, until: never, text: text(f.Text), correlation: text(f.CorrelationID)}
+	args = eventArgs{since: -never, until: never, text: tables.Text(f.Text), correlation: tables.Text(f.CorrelationID)}
 	if args.children = childOfAny; f.ChildOf != uuid.Nil {
 		args.children, args.parent = childOf, f.ChildOf.String()
 	}
@@ -176,7 +176,7 @@ func idsNamed(c *database.Conn, names []string) (string, error) {
 		return "", err
 	}
 	ids := []int64{}
-	err = c.Query("SELECT a.id FROM json_each(?) n JOIN "+allNames+" a ON a.name = n.value", func(s *sqlite3.Stmt) error {
+	err = c.Query("SELECT a.id FROM json_each(?) n JOIN "+tables.AllNames+" a ON a.name = n.value", func(s *sqlite3.Stmt) error {
 		ids = append(ids, s.ColumnInt64(0))
 		return nil
 	}, string(list))
@@ -201,31 +201,16 @@ const noTypes = "[]"
 // typesOf returns the numbers of the types that a filter of events chooses, as a JSON
 // array: without globs all types, the bus's own among them for the children of an event and for a subscription.
 func typesOf(c *database.Conn, f engine.Filter) (string, error) {
-	ids, err := typesMatching(c, f.Types)
+	ids, err := tables.TypesMatching(c, f.Types)
 	if len(f.Types) == 0 {
 		own := f.ChildOf != uuid.Nil || len(f.Subscriptions) > 0
-		ids, err = idsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || !engine.IsOwn(name), nil })
+		ids, err = tables.IdsWhere(c, "SELECT id, name FROM busgen_types", func(name string) (bool, error) { return own || !engine.IsOwn(name), nil })
 	}
 	if err != nil || len(ids) == 0 {
 		return noTypes, err
 	}
 	list, err := json.Marshal(ids)
 	return string(list), err
-}
-
-// sees is the SQL function that asks the [engine.Sight] of the filter of the statement.
-const sees = "busgen_sees"
-
-// instr is the SQL of whether a text of event l contains the text that sql is. With seen, it is asked only of what
-// contains it whether it may be seen there: what is shown of a payload was in it. Of a long payload nobody looks for the hidden values,
-// so that nothing is found in the texts beside it.
-func instr(part, sql string, seen bool) string {
-	within := fmt.Sprintf("instr(%s, %s) > 0", part, sql)
-	if !seen {
-		return within
-	}
-	return fmt.Sprintf("(%s AND octet_length(l.payload) <= %d AND %s((SELECT name FROM busgen_types WHERE id = l.type), "+
-		"(SELECT version FROM busgen_types WHERE id = l.type), l.payload, %s, %s))", within, listedBytes, sees, part, sql)
 }
 
 // lookThrough makes the connection answer for a filter, and reports whether there is something to ask. Statements that
@@ -235,7 +220,7 @@ func lookThrough(c *database.Conn, f engine.Filter) (seen bool, err error) {
 	if sight == nil {
 		return false, nil
 	}
-	return true, c.CreateFunction(sees, 5, sqlite3.DIRECTONLY, func(ctx sqlite3.Context, arg ...sqlite3.Value) {
+	return true, c.CreateFunction(tables.Sees, 5, sqlite3.DIRECTONLY, func(ctx sqlite3.Context, arg ...sqlite3.Value) {
 		ctx.ResultBool(sight(arg[0].Text(), arg[1].Int(), arg[2].Blob(nil), arg[3].Blob(nil), arg[4].Text()))
 	})
 }

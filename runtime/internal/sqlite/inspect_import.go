@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -68,7 +69,7 @@ func (i *deadLetterImport) Add(ctx context.Context, letters []event.DeadLetter) 
 // addDeadLetter adds one dead letter, unless its delivery is open, dead, discarded
 // or handled already, or its event is erased.
 func addDeadLetter(c *database.Conn, l *event.DeadLetter) (added bool, wrong string, err error) {
-	subscription, err := c.Int64("SELECT "+subscriptionNamed, l.Subscription)
+	subscription, err := c.Int64("SELECT "+tables.SubscriptionNamed, l.Subscription)
 	if err != nil {
 		return false, "", err
 	}
@@ -106,21 +107,21 @@ func addDeadLetter(c *database.Conn, l *event.DeadLetter) (added bool, wrong str
 	if err != nil {
 		return false, "", err
 	}
-	return true, "", addRows(c, rowKey{subscription, seq}, l, made)
+	return true, "", addRows(c, tables.RowKey{Subscription: subscription, Seq: seq}, l, made)
 }
 
 // storedEvent returns the position of the event of a dead letter in the log, or 0. It
 // is wrong if the file has another event with the same id.
 func storedEvent(c *database.Conn, l *event.DeadLetter) (seq int64, wrong string, err error) {
 	err = c.Query(`
-		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+bounded("l.payload")+`
+		SELECT l.seq, t.name = ?2 OR EXISTS (SELECT 1 FROM busgen_types o WHERE o.written = ?2 AND o.name = t.name), `+tables.Bounded("l.payload")+`
 		FROM busgen_log l JOIN busgen_types t ON t.id = l.type WHERE l.id = ?1`, func(s *sqlite3.Stmt) error {
 		seq = s.ColumnInt64(0)
-		payload := columnOf(s, 2)
-		if err := tooLong("payload", payload.size); err != nil {
+		payload := tables.ColumnOf(s, 2)
+		if err := tables.TooLong("payload", payload.Size); err != nil {
 			return err
 		}
-		stored, err := payload.read(c, "payload", seq)
+		stored, err := payload.Read(c, "payload", seq)
 		if err != nil {
 			return err
 		}
@@ -133,13 +134,89 @@ func storedEvent(c *database.Conn, l *event.DeadLetter) (seq int64, wrong string
 }
 
 // addRows writes a dead delivery and its attempts.
-func addRows(c *database.Conn, at rowKey, l *event.DeadLetter, made bool) error {
+func addRows(c *database.Conn, at tables.RowKey, l *event.DeadLetter, made bool) error {
 	row := ledger.Import(l, made)
-	err := store(c, at, &row, time.Now(), nil)
+	err := tables.Store(c, at, &row, time.Now(), nil)
 	for _, a := range l.Attempts {
 		if err == nil {
-			err = addAttempt(c, at, a)
+			err = tables.AddAttempt(c, at, a)
 		}
+	}
+	return err
+}
+
+// Publish implements [engine.EventPublisher]. It goes through the view outbox, as any other program does.
+func (i *Inspection) Publish(ctx context.Context, records []engine.Record) error {
+	return i.change(ctx, "publish to", func(c *database.Conn) error {
+		stored := 0
+		for n := range records {
+			if err := publish(c, &records[n]); err != nil {
+				return err
+			}
+			if !records[n].Duplicate {
+				stored++
+			}
+		}
+		if stored == 0 {
+			return nil
+		}
+		entry := event.AuditEntry{Actor: i.actor, Action: "publish", Count: stored, Detail: records[0].Type}
+		if stored == 1 && len(records) == 1 {
+			entry.EventID = records[0].ID
+		}
+		return tables.Audit(c, entry)
+	})
+}
+
+// publish appends an event, and notes its id and its place. A former name of its type stands for today's.
+func publish(c *database.Conn, r *engine.Record) error {
+	newest := int64(0)
+	err := c.Query(`
+		SELECT name, max(version) FROM busgen_types
+		WHERE written = name AND name = (SELECT name FROM busgen_types WHERE written = ? LIMIT 1)`, func(s *sqlite3.Stmt) error {
+		if name := s.ColumnText(0); name != "" {
+			r.Type, newest = name, s.ColumnInt64(1)
+		}
+		return nil
+	}, r.Type)
+	if err != nil {
+		return err
+	}
+	if err := r.FitsNewest(int(newest)); err != nil {
+		return err
+	}
+	key, delay := "", any(nil)
+	if r.Dedupe != nil {
+		key = r.Dedupe.Key
+	}
+	if !r.Due.IsZero() {
+		delay = max(time.Until(r.Due), time.Millisecond).Milliseconds()
+	}
+	last, err := c.Int64("SELECT coalesce(max(seq), 0) FROM busgen_log")
+	if err != nil {
+		return err
+	}
+	failed := c.Exec("INSERT INTO outbox (type, payload, metadata, dedupe_key, delay_ms) VALUES (?, ?, ?, ?, ?)",
+		r.Type, string(r.Payload), tables.Text(string(r.Metadata)), tables.Text(key), delay)
+	found := func(s *sqlite3.Stmt) (err error) {
+		r.Seq = s.ColumnInt64(0)
+		r.ID, err = uuid.FromBytes(s.ColumnRawBlob(1))
+		return err
+	}
+	r.Seq = 0
+	if failed == nil {
+		if err := c.Query("SELECT seq, id FROM busgen_log WHERE seq > ?", found, last); err != nil || r.Seq != 0 {
+			return err
+		}
+		r.Duplicate = true
+	}
+	err = c.Query(`SELECT d.seq, d.id FROM busgen_dedupe d JOIN busgen_types t ON t.id = d.type
+		WHERE t.name = (SELECT name FROM busgen_types WHERE written = ?1 LIMIT 1) AND d.key = ?2`, found, r.Type, key)
+	if failed != nil && r.Seq != 0 && err == nil {
+		return &event.ConflictError{EventType: r.Type, Key: key, First: r.ID}
+	}
+	if failed != nil {
+		return failed
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // replay gives events to a subscription again. It implements [engine.Sweep].
@@ -44,7 +45,7 @@ func replayable(seen bool) string {
 	WHERE l.seq > ?2 AND l.seq <= ?3 AND ` + handled + `
 	  AND l.type IN (SELECT value FROM json_each(?4))
 	  AND l.created_at >= ?5 AND l.created_at < ?6
-	  AND (?7 IS NULL OR ` + containing("?7", seen) + `)
+	  AND (?7 IS NULL OR ` + tables.Containing("?7", seen) + `)
 	  AND (?8 IS NULL OR ` + correlationIs("?8", seen) + `)
 	  AND (?9 IS NULL OR l.id IN (SELECT unhex(value) FROM json_each(?9)))`
 }
@@ -65,7 +66,7 @@ func (i *Inspection) replay(ctx context.Context, spec engine.SweepSpec, entry ev
 		if err != nil {
 			return err
 		}
-		r.subscription, r.name, r.action.Subscription = found.id, found.name, found.name
+		r.subscription, r.name, r.action.Subscription = found.ID, found.Name, found.Name
 		if r.filter, err = eventArgsOf(c, spec.Filter); err != nil {
 			return err
 		}
@@ -165,16 +166,16 @@ const replayHandled = `
 func (r *replay) give(ctx context.Context, found []replayed) (keys []event.Key, err error) {
 	err = r.change(ctx, "replay events of", func(c *database.Conn) error {
 		at := time.Now()
-		var places []rowKey
+		var places []tables.RowKey
 		for _, one := range found {
-			place := rowKey{r.subscription, one.seq}
+			place := tables.RowKey{Subscription: r.subscription, Seq: one.seq}
 			if err := c.Exec(replayHandled, r.subscription, one.seq, at, one.id[:]); err != nil {
 				return err
 			}
 			if c.Changes() == 0 {
 				continue // another replay was faster, or it was pruned
 			}
-			if err := forgetCancelled(c, place); err != nil {
+			if err := tables.ForgetCancelled(c, place); err != nil {
 				return err
 			}
 			keys, places = append(keys, event.Key{EventID: one.id, Subscription: r.name}), append(places, place)
@@ -197,7 +198,7 @@ func (r *replay) give(ctx context.Context, found []replayed) (keys []event.Key, 
 // Redrive implements [engine.Log]. It looks with the connection that reads, so
 // that publishers wait only for what there is to write.
 func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven int, err error) {
-	due, err := valueOf(l.ground, func(c *database.Conn) ([]rowKey, error) { return redrivable(c, spec) })
+	due, err := valueOf(l.ground, func(c *database.Conn) ([]tables.RowKey, error) { return redrivable(c, spec) })
 	if err == nil && len(due) > 0 {
 		err = l.writer.doSynced(ctx, func(c *database.Conn) error {
 			redriven, err = redrive(c, spec, due)
@@ -215,19 +216,19 @@ func (l *Log) Redrive(ctx context.Context, spec engine.RedriveSpec) (redriven in
 
 // redrivable returns the letters that the spec chooses, oldest first. Those whose
 // last attempt has ended the process are only chosen by the word for it.
-func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []rowKey, err error) {
+func redrivable(c *database.Conn, spec engine.RedriveSpec) (due []tables.RowKey, err error) {
 	reasons, err := json.Marshal(spec.Reasons)
 	if err != nil {
 		return nil, err
 	}
 	err = c.Query(`
 		SELECT d.subscription, d.seq FROM busgen_deliveries d CROSS JOIN busgen_log l ON l.seq = d.seq
-		WHERE d.state = 'dead' AND d.reason <> '`+event.ReasonUndone+`' AND d.dead_at <= ?2 AND d.subscription = `+subscriptionNamed+`
+		WHERE d.state = 'dead' AND d.reason <> '`+event.ReasonUndone+`' AND d.dead_at <= ?2 AND d.subscription = `+tables.SubscriptionNamed+`
 		  AND d.redriven < ?3 AND l.type IN (SELECT id FROM busgen_types WHERE name = (SELECT name FROM busgen_types WHERE written = ?4 LIMIT 1))
 		  AND (?8 OR NOT `+diedOfCrash+`)
 		  AND (?5 OR EXISTS (SELECT 1 FROM json_each(?6) r WHERE r.value IN (d.reason, `+lastKind+`)))
 		ORDER BY d.dead_at, d.subscription, d.seq LIMIT ?7`, func(s *sqlite3.Stmt) error {
-		due = append(due, rowKey{subscription: s.ColumnInt64(0), seq: s.ColumnInt64(1)})
+		due = append(due, tables.RowKey{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)})
 		return nil
 	}, spec.Subscription, spec.DeadBefore, spec.Max, spec.Type, len(spec.Reasons) == 0, string(reasons), spec.Limit, slices.Contains(spec.Reasons, event.ReasonCrash))
 	return due, err
@@ -242,9 +243,9 @@ const lastKind = `(
 const diedOfCrash = "(d.reason = '" + event.ReasonCrash + "' OR " + lastKind + " IS '" + event.KindCrash + "')"
 
 // redrive revives those of the letters that are still dead.
-func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, err error) {
+func redrive(c *database.Conn, spec engine.RedriveSpec, due []tables.RowKey) (n int, err error) {
 	for _, one := range due {
-		dead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state = 'dead')", one.subscription, one.seq)
+		dead, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state = 'dead')", one.Subscription, one.Seq)
 		if err == nil && dead != 0 { // else what is said of it, a cancel say, holds
 			err = revive(c, one, false, time.Now())
 			n++
@@ -256,7 +257,7 @@ func redrive(c *database.Conn, spec engine.RedriveSpec, due []rowKey) (n int, er
 	if n == 0 {
 		return 0, nil
 	}
-	return n, audit(c, event.AuditEntry{
+	return n, tables.Audit(c, event.AuditEntry{
 		Actor: "busgen", Action: "redrive", Subscription: spec.Subscription, Count: n,
 		Detail: "automatically, by the catalogue's redrive of " + spec.Type,
 	})

@@ -13,12 +13,13 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Status implements [engine.StatusReader].
 func (i *Inspection) Status(ctx context.Context, limit int, since event.Status) (status event.Status, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
-		status = event.Status{At: time.Now().UTC(), Path: i.path}
+		status = event.Status{At: time.Now().UTC(), Path: i.Path}
 		schema, err := c.Int64("PRAGMA user_version")
 		if err != nil {
 			return err
@@ -30,7 +31,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since event.Status) 
 		if status.Snoozed, err = readSnoozed(c); err != nil {
 			return err
 		}
-		lags, err := readLags(c, limit, storedName, notFar)
+		lags, err := readLags(c, limit, tables.StoredName, notFar)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since event.Status) 
 // Subscriptions implements [engine.StatusReader].
 func (i *Inspection) Subscriptions(ctx context.Context, limit int) (all []event.SubscriptionState, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) (err error) {
-		all, err = readLags(c, limit, storedName, notFar)
+		all, err = readLags(c, limit, tables.StoredName, notFar)
 		return err
 	})
 	return all, err

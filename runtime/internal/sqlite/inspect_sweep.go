@@ -10,6 +10,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Sweep implements [engine.Sweeper].
@@ -50,7 +51,7 @@ func (s *deadSweep) Step(ctx context.Context, limit int, spareCrashes bool) (cha
 	}
 	var last []any
 	err = s.change(ctx, string(s.kind)+" dead letters of", func(c *database.Conn) error {
-		var places []rowKey
+		var places []tables.RowKey
 		if changed, places, last, err = s.next(c, limit); err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (s *deadSweep) Step(ctx context.Context, limit int, spareCrashes bool) (cha
 
 // next returns the dead letters that are changed next, their places, and from where
 // the step after this one goes on.
-func (s *deadSweep) next(c *database.Conn, limit int) (keys []event.Key, places []rowKey, last []any, err error) {
+func (s *deadSweep) next(c *database.Conn, limit int) (keys []event.Key, places []tables.RowKey, last []any, err error) {
 	w, err := s.filter.condition(c)
 	if err != nil {
 		return nil, nil, nil, err
@@ -89,35 +90,35 @@ func (s *deadSweep) next(c *database.Conn, limit int) (keys []event.Key, places 
 		CROSS JOIN busgen_log l ON l.seq = d.seq
 		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY d.dead_at, d.subscription, d.seq`, func(s *sqlite3.Stmt) error {
-		at := rowKey{s.ColumnInt64(2), s.ColumnInt64(3)}
+		at := tables.RowKey{Subscription: s.ColumnInt64(2), Seq: s.ColumnInt64(3)}
 		keys, places = append(keys, event.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)}), append(places, at)
-		last = []any{s.ColumnInt64(4), at.subscription, at.seq}
+		last = []any{s.ColumnInt64(4), at.Subscription, at.Seq}
 		return nil
 	}, append(w.args, limit)...)
 	return keys, places, last, err
 }
 
-func (s *deadSweep) apply(c *database.Conn, at rowKey) error {
+func (s *deadSweep) apply(c *database.Conn, at tables.RowKey) error {
 	switch s.kind {
 	case engine.SweepRetry:
 		return errors.Join(forgetSteps(c, at, s.again), revive(c, at, true, time.Now()))
 	case engine.SweepDiscard:
-		return discard(c, at, s.reason)
+		return tables.Discard(c, at, s.reason)
 	default: // SweepPurge
 		return forget(c, at)
 	}
 }
 
 // forgetSteps has steps of a dead delivery done again. With all of them the next run begins: see Restart of package ledger.
-func forgetSteps(c *database.Conn, at rowKey, again engine.Again) error {
+func forgetSteps(c *database.Conn, at tables.RowKey, again engine.Again) error {
 	const ofRun = " WHERE seq = ?1 AND subscription = ?2 AND run = (SELECT run FROM busgen_deliveries WHERE seq = ?1 AND subscription = ?2)"
 	switch {
 	case again.Start:
-		return c.Exec("UPDATE busgen_deliveries SET run = run + 1, undoing = 0, progress = NULL WHERE seq = ? AND subscription = ?", at.seq, at.subscription)
+		return c.Exec("UPDATE busgen_deliveries SET run = run + 1, undoing = 0, progress = NULL WHERE seq = ? AND subscription = ?", at.Seq, at.Subscription)
 	case again.From != "":
-		return c.Exec("DELETE FROM busgen_steps"+ofRun+" AND at >= (SELECT min(at) FROM busgen_steps"+ofRun+" AND name = ?3)", at.seq, at.subscription, again.From)
+		return c.Exec("DELETE FROM busgen_steps"+ofRun+" AND at >= (SELECT min(at) FROM busgen_steps"+ofRun+" AND name = ?3)", at.Seq, at.Subscription, again.From)
 	case again.Forget != "":
-		return c.Exec("DELETE FROM busgen_steps"+ofRun+" AND name = ?3", at.seq, at.subscription, again.Forget)
+		return c.Exec("DELETE FROM busgen_steps"+ofRun+" AND name = ?3", at.Seq, at.Subscription, again.Forget)
 	}
 	return nil
 }
@@ -127,31 +128,31 @@ func forgetSteps(c *database.Conn, at rowKey, again engine.Again) error {
 // process still runs alone. By hand, the count of automatic redrives begins
 // again as well; else this is one of them. The reason stays, and says that it was dead: see
 // exempt. The caller has seen in this transaction that it is dead.
-func revive(c *database.Conn, at rowKey, byHand bool, now time.Time) error {
-	if err := noteHistory(c, at, now); err != nil {
+func revive(c *database.Conn, at tables.RowKey, byHand bool, now time.Time) error {
+	if err := tables.NoteHistory(c, at, now); err != nil {
 		return err
 	}
-	if err := forgetCancelled(c, at); err != nil {
+	if err := tables.ForgetCancelled(c, at); err != nil {
 		return err
 	}
 	return c.Exec(`
 		UPDATE busgen_deliveries SET state = 'waiting', uncounted = uncounted + failures, failures = 0, max_attempts = NULL,
 			crashed = 0, due_at = ?1, dead_at = NULL,
 			fingerprint = NULL, since = ?1, redriven = iif(?4, 0, redriven + 1), wait = 0, snoozes = 0, suspended = 0
-		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, at.subscription, at.seq, byHand)
+		WHERE state = 'dead' AND subscription = ?2 AND seq = ?3`, now, at.Subscription, at.Seq, byHand)
 }
 
 // forget deletes a dead delivery and its attempts.
-func forget(c *database.Conn, at rowKey) error {
+func forget(c *database.Conn, at tables.RowKey) error {
 	for _, kept := range []string{
 		"DELETE FROM busgen_attempts WHERE seq = ? AND subscription = ?", "DELETE FROM busgen_outcomes WHERE seq = ? AND subscription = ?",
 		"DELETE FROM busgen_crashes WHERE seq = ? AND subscription = ?", "DELETE FROM busgen_steps WHERE seq = ? AND subscription = ?",
 	} {
-		if err := c.Exec(kept, at.seq, at.subscription); err != nil {
+		if err := c.Exec(kept, at.Seq, at.Subscription); err != nil {
 			return err
 		}
 	}
-	return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
+	return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.Subscription, at.Seq)
 }
 
 // Redelivered implements [engine.DeadLetterReader].
@@ -161,9 +162,9 @@ func (i *Inspection) Redelivered(ctx context.Context, keys []event.Key) (all []e
 			one := engine.RedeliverySettled
 			err := c.Query(`
 				SELECT d.state FROM busgen_deliveries d
-				WHERE d.subscription = `+subscriptionNamed+` AND d.seq = (SELECT seq FROM busgen_log WHERE id = ?2)`,
+				WHERE d.subscription = `+tables.SubscriptionNamed+` AND d.seq = (SELECT seq FROM busgen_log WHERE id = ?2)`,
 				func(s *sqlite3.Stmt) error {
-					if one = engine.RedeliveryOpen; s.ColumnText(0) == rowDead {
+					if one = engine.RedeliveryOpen; s.ColumnText(0) == tables.RowDead {
 						one = engine.RedeliveryDead
 					}
 					return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Inspection implements [engine.Inspection] on a file. It needs no bus, and works
@@ -34,7 +35,7 @@ type Inspection struct {
 
 	mu     sync.Mutex
 	closed bool
-	visit
+	tables.Visit
 }
 
 // Inspect implements [engine.Inspectable]. The target is the path of a file.
@@ -42,11 +43,11 @@ func (Engine) Inspect(ctx context.Context, target, actor string) (engine.Inspect
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	v, err := openVisit(target)
+	v, err := tables.OpenVisit(target)
 	if err != nil {
 		return nil, err
 	}
-	i := &Inspection{actor: actor, visit: v}
+	i := &Inspection{actor: actor, Visit: v}
 	i.closing, i.end = context.WithCancel(context.Background())
 	return i, nil
 }
@@ -58,7 +59,7 @@ func (i *Inspection) Close() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
-	return i.shut()
+	return i.Shut()
 }
 
 // Release implements [engine.Releaser]. It waits for whoever reads or writes. The next
@@ -66,7 +67,7 @@ func (i *Inspection) Close() error {
 func (i *Inspection) Release() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.shut()
+	return i.Shut()
 }
 
 // A file from somebody else may make statements take for ever. So they have some time, which is more than they need for a
@@ -87,7 +88,7 @@ func (i *Inspection) lookFor(ctx context.Context, most time.Duration, op string,
 	looking, end := context.WithTimeoutCause(ctx, most, tooLong)
 	defer end()
 	defer context.AfterFunc(i.closing, end)()
-	err := i.run(looking, op, i.reading, func(c *database.Conn) error {
+	err := i.run(looking, op, i.Reading, func(c *database.Conn) error {
 		if err := c.Exec("BEGIN"); err != nil {
 			return err
 		}
@@ -97,10 +98,10 @@ func (i *Inspection) lookFor(ctx context.Context, most time.Duration, op string,
 			err = endErr
 		}
 		return err
-	}, i.read)
+	}, i.Read)
 	if err != nil && looking.Err() != nil && ctx.Err() == nil {
 		if context.Cause(looking) == tooLong {
-			return &event.StorageError{Fault: event.IO, Op: op, Path: i.path, Err: tooLong}
+			return &event.StorageError{Fault: event.IO, Op: op, Path: i.Path, Err: tooLong}
 		}
 		return engine.ErrClosed
 	}
@@ -109,7 +110,7 @@ func (i *Inspection) lookFor(ctx context.Context, most time.Duration, op string,
 
 // change runs f in a transaction that is on disk when it returns.
 func (i *Inspection) change(ctx context.Context, op string, f func(c *database.Conn) error) error {
-	return i.run(ctx, op, i.writing, func(c *database.Conn) error {
+	return i.run(ctx, op, i.Writing, func(c *database.Conn) error {
 		return c.Transaction(true, func() error { return f(c) })
 	}, nil)
 }
@@ -128,12 +129,12 @@ func (i *Inspection) run(ctx context.Context, op string, open func() error, f fu
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer i.conn.SetInterrupt(i.conn.SetInterrupt(ctx))
-	err := f(i.conn)
+	defer i.Conn.SetInterrupt(i.Conn.SetInterrupt(ctx))
+	err := f(i.Conn)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	err = fault.Wrap(op, i.conn.Path, err)
+	err = fault.Wrap(op, i.Conn.Path, err)
 	if checked != nil {
 		err = checked(err)
 	}
@@ -142,17 +143,17 @@ func (i *Inspection) run(ctx context.Context, op string, open func() error, f fu
 
 // changeAll is change, or changeFor if there is a name. For all subscriptions it passes
 // the zero value to f.
-func (i *Inspection) changeAll(ctx context.Context, op, name string, f func(c *database.Conn, only knownSubscription) error) error {
+func (i *Inspection) changeAll(ctx context.Context, op, name string, f func(c *database.Conn, only tables.KnownSubscription) error) error {
 	if name != "" {
 		return i.changeFor(ctx, op, name, f)
 	}
-	return i.change(ctx, op, func(c *database.Conn) error { return f(c, knownSubscription{}) })
+	return i.change(ctx, op, func(c *database.Conn) error { return f(c, tables.KnownSubscription{}) })
 }
 
 // changeFor is change for a subscription, by the name it has or had. It looks for the
 // subscription before it opens the file for writing, and returns a *NotFoundError if
 // there is none.
-func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *database.Conn, subscription knownSubscription) error) error {
+func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *database.Conn, subscription tables.KnownSubscription) error) error {
 	err := i.look(ctx, "read", func(c *database.Conn) error {
 		_, err := requireSubscription(c, name)
 		return err
@@ -171,9 +172,9 @@ func (i *Inspection) changeFor(ctx context.Context, op, name string, f func(c *d
 
 // requireSubscription returns the subscription that has a name, or had it before, or a
 // *NotFoundError.
-func requireSubscription(c *database.Conn, name string) (knownSubscription, error) {
-	found, err := knownConsumer(c, name)
-	if err == nil && found.id == 0 {
+func requireSubscription(c *database.Conn, name string) (tables.KnownSubscription, error) {
+	found, err := tables.KnownConsumer(c, name)
+	if err == nil && found.ID == 0 {
 		err = notFound(c, name)
 	}
 	return found, err
@@ -194,15 +195,11 @@ func texts(c *database.Conn, sql string, args ...any) (all []string, err error) 
 	return all, err
 }
 
-// rowKey is where a delivery is in the file: the numbers of its subscription and of
-// its event.
-type rowKey struct{ subscription, seq int64 }
-
 // Pause implements [engine.SubscriptionSteerer].
 func (i *Inspection) Pause(ctx context.Context, p engine.Pause) error {
 	p.Actor = i.actor
-	pause := func(c *database.Conn, subscription knownSubscription) error {
-		p.Target = cmp.Or(subscription.name, p.Target)
+	pause := func(c *database.Conn, subscription tables.KnownSubscription) error {
+		p.Target = cmp.Or(subscription.Name, p.Target)
 		if err := pauseDeliveries(c, p); err != nil || c.Changes() == 0 {
 			return err
 		}
@@ -243,7 +240,7 @@ func auditPause(c *database.Conn, action string, p engine.Pause) error {
 	if p.Reason != "" {
 		entry.Detail = strings.TrimPrefix(entry.Detail+": "+p.Reason, ": ")
 	}
-	return audit(c, entry)
+	return tables.Audit(c, entry)
 }
 
 // RemoveConsumer implements [engine.Remover]. It takes present names
@@ -289,7 +286,7 @@ func (i *Inspection) RemoveConsumer(ctx context.Context, name, actor string) (re
 }
 
 func auditRemoval(c *database.Conn, actor, name string, removed event.Removed) error {
-	return audit(c, event.AuditEntry{
+	return tables.Audit(c, event.AuditEntry{
 		Actor: actor, Action: "remove", Subscription: name, Count: removed.Open + removed.Dead,
 		Detail: fmt.Sprintf("%d events to settle and %d dead letters", removed.Open, removed.Dead),
 	})
@@ -320,7 +317,7 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 }
 
 func removeConsumer(c *database.Conn, id int64, name string) (removed event.Removed, err error) {
-	lags, err := readLags(c, math.MaxInt, storedName, toTheEnd)
+	lags, err := readLags(c, math.MaxInt, tables.StoredName, toTheEnd)
 	if err != nil {
 		return removed, err
 	}

@@ -55,8 +55,8 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 		cancel()
 		return c.Exec("DELETE FROM busgen_log")
 	})
-	if !errors.Is(err, context.Canceled) || !inspection.conn.GetAutocommit() {
-		t.Errorf("%v; the transaction has ended: %v", err, inspection.conn.GetAutocommit())
+	if !errors.Is(err, context.Canceled) || !inspection.Conn.GetAutocommit() {
+		t.Errorf("%v; the transaction has ended: %v", err, inspection.Conn.GetAutocommit())
 	}
 	must(t, log.Declare(context.Background(), typesNamed("order.placed"), nil))
 
@@ -66,7 +66,7 @@ func TestAnInterruptedChangeLocksNobodyOut(t *testing.T) {
 		defer cancel()
 		return c.Exec("INSERT INTO busgen_types (name, written, version) VALUES ('order.paid', 'order.paid', 1)")
 	})
-	if n, countErr := inspection.conn.Int64("SELECT count(*) FROM busgen_types"); err != nil || n != 2 || countErr != nil {
+	if n, countErr := inspection.Conn.Int64("SELECT count(*) FROM busgen_types"); err != nil || n != 2 || countErr != nil {
 		t.Errorf("%v; there are %d types (%v), want 2", err, n, countErr)
 	}
 }

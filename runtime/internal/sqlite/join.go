@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Events can be part of a transaction that the program has begun on a connection of its
@@ -96,9 +97,9 @@ func (j *joiner) mayJoin(s statements) error {
 	switch {
 	case err != nil:
 		return err
-	case version != schemaVersion:
+	case version != tables.SchemaVersion:
 		return &event.JoinError{Problem: fmt.Sprintf("the file has schema version %d, and this program works with version %d: "+
-			"another program has upgraded it, so update this one", version, schemaVersion)}
+			"another program has upgraded it, so update this one", version, tables.SchemaVersion)}
 	case readsOnly != 0:
 		return &event.JoinError{Problem: "the transaction can only read: begin one that can write"}
 	case hiding != 0:

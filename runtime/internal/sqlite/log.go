@@ -13,7 +13,11 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
+
+// FileFormat is the version of the tables that this engine writes.
+const FileFormat = tables.SchemaVersion
 
 // Log is an event log in one SQLite file. It implements [engine.Log]: each of its parts has some of the methods.
 type Log struct {
@@ -88,7 +92,7 @@ func Open(path string, options Options) (*Log, error) {
 	if options.Context == nil {
 		options.Context = context.Background()
 	}
-	write, err := openWriter(options.Context, path, options.VFS)
+	write, err := tables.OpenWriter(options.Context, path, options.VFS)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +103,7 @@ func Open(path string, options Options) (*Log, error) {
 		}
 	}
 	path = write.Path
-	read, err := openReader(path, options.VFS)
+	read, err := tables.OpenReader(path, options.VFS)
 	if err != nil {
 		write.Close()
 		return nil, err

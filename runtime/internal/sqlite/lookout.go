@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/beat"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // lookout notices what other processes do to the file. It belongs to who has the writer's turn, but for what is atomic.
@@ -275,7 +276,7 @@ func (lo *lookout) dataVersion() (version int64, err error) {
 
 // whatIsIt returns why the file is no log of this version, or nil if it is one.
 func (lo *lookout) whatIsIt() error {
-	empty, err := inspect(lo.writer.conn)
+	empty, err := tables.Inspect(lo.writer.conn)
 	if err == nil && empty {
 		return &event.StorageError{
 			Fault: event.Foreign, Op: "write", Path: lo.writer.conn.Path,
@@ -283,7 +284,7 @@ func (lo *lookout) whatIsIt() error {
 		}
 	}
 	if err == nil {
-		err = upToDate(lo.writer.conn)
+		err = tables.UpToDate(lo.writer.conn)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/internal/apptables"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // newFile is the file of a bus that was closed.
@@ -43,7 +44,7 @@ func TestReferencesAreCheckedAfterAMigration(t *testing.T) {
 	c, err := database.Connect(oldestFile(t), "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	must(t, upgrade(c, synthetic))
+	must(t, tables.Upgrade(c, synthetic))
 	if on, err := c.Int64("PRAGMA foreign_keys"); err != nil || on != 1 {
 		t.Errorf("foreign_keys is %d, %v", on, err)
 	}
@@ -55,7 +56,7 @@ func TestAFileWithRowsThatReferToNothingIsNotMigrated(t *testing.T) {
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
 	defer c.Close()
-	if err := upgrade(c, synthetic); err == nil || !strings.Contains(err.Error(), "busgen_routes") {
+	if err := tables.Upgrade(c, synthetic); err == nil || !strings.Contains(err.Error(), "busgen_routes") {
 		t.Errorf("%v", err)
 	}
 	if version := schemaVersionOf(t, path); version != 1 {
@@ -71,7 +72,7 @@ func TestAMigrationLeavesTheTablesOfTheProgramAlone(t *testing.T) {
 	before := apptables.DumpWithout(t, path, ours)
 	c, err := database.Connect(path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)
-	must(t, upgrade(c, []string{"CREATE TABLE originals (n INTEGER); ALTER TABLE originals RENAME TO copies"}))
+	must(t, tables.Upgrade(c, []string{"CREATE TABLE originals (n INTEGER); ALTER TABLE originals RENAME TO copies"}))
 	must(t, c.Close())
 	if diff := cmp.Diff(before, apptables.DumpWithout(t, path, ours)); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // waiters are those who wait for deliveries to be settled. They are told when
@@ -158,7 +159,7 @@ func (ob *observer) Outcome(ctx context.Context, seq int64) (outcome []engine.Se
 				ORDER BY s.id`, func(s *sqlite3.Stmt) error {
 				one := engine.Settlement{Subscription: ob.consumers.nameOf(s.ColumnInt64(7), s.ColumnText(0)), State: event.StateDone, Failures: s.ColumnInt(4), Error: s.ColumnText(5)}
 				switch state := s.ColumnText(1); {
-				case state == rowDead:
+				case state == tables.RowDead:
 					one.State, one.Reason = event.StateDead, s.ColumnText(2)
 				case state != "" || !s.ColumnBool(3):
 					if s.ColumnType(8) != sqlite3.NULL && ob.consumers.neverBegins(s.ColumnInt64(7), seq, s.ColumnInt(8)) {

@@ -16,6 +16,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/file"
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // owner is the right to dispatch, which one process has at a time, and what becomes of the log of who has it: another
@@ -233,7 +234,7 @@ func (o *owner) takeOver(ctx context.Context, found *engine.Recovery) error {
 		if err := clearActivity(c); err != nil {
 			return err
 		}
-		if err := endFormerRoutes(c, everySubscription); err != nil {
+		if err := tables.EndFormerRoutes(c, tables.EverySubscription); err != nil {
 			return err
 		}
 		if err := forgetSettled(c); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -141,9 +142,9 @@ func (ps *pauses) ownPauses(c *database.Conn) ([]engine.Pause, error) {
 			one.Besides, err = ps.types.besides(c, one.Target)
 			continue
 		}
-		var found knownSubscription
-		found, err = knownConsumer(c, one.Target)
-		one.Target = ps.consumers.nameOf(found.id, one.Target)
+		var found tables.KnownSubscription
+		found, err = tables.KnownConsumer(c, one.Target)
+		one.Target = ps.consumers.nameOf(found.ID, one.Target)
 	}
 	return pauses, err
 }
@@ -170,26 +171,26 @@ func (t *typeTable) besides(c *database.Conn, pattern string) (string, error) {
 
 func pauseDeliveries(c *database.Conn, p engine.Pause) error {
 	if p.Kind == engine.PauseSubscription {
-		found, err := knownConsumer(c, p.Target)
-		if err != nil || found.id == 0 {
+		found, err := tables.KnownConsumer(c, p.Target)
+		if err != nil || found.ID == 0 {
 			return cmp.Or(err, fmt.Errorf("subscription %q: %w", p.Target, event.ErrUnknownSubscription))
 		}
-		p.Target = found.name
+		p.Target = found.Name
 	}
 	return c.Exec("INSERT INTO busgen_pauses (kind, target, key, since, actor, reason) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-		string(p.Kind), p.Target, p.Key, time.Now(), text(p.Actor), text(p.Reason))
+		string(p.Kind), p.Target, p.Key, time.Now(), tables.Text(p.Actor), tables.Text(p.Reason))
 }
 
 // resumeDeliveries removes a pause, and makes due what no other pause holds.
 func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 	missing := &event.NotFoundError{Thing: "pause of " + string(p.Kind), Name: p.Of()}
-	var known knownSubscription
+	var known tables.KnownSubscription
 	if p.Kind == engine.PauseSubscription {
 		var err error
-		if known, err = knownConsumer(c, p.Target); err != nil {
+		if known, err = tables.KnownConsumer(c, p.Target); err != nil {
 			return err
 		}
-		p.Target = cmp.Or(known.name, p.Target)
+		p.Target = cmp.Or(known.Name, p.Target)
 	}
 	if err := c.Exec("DELETE FROM busgen_pauses WHERE kind = ? AND target = ? AND key = ?", string(p.Kind), p.Target, p.Key); err != nil {
 		return err
@@ -202,7 +203,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 		}
 		return cmp.Or(err, error(missing))
 	case p.Key != "":
-		_, err := freeFirst(c, known.id, engine.PauseLane(p.Key), engine.FreedAtOnce, time.Now())
+		_, err := freeFirst(c, known.ID, engine.PauseLane(p.Key), engine.FreedAtOnce, time.Now())
 		return err
 	case p.Kind != engine.PauseType:
 		return nil
@@ -212,7 +213,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 
 // releaseHeld makes the held deliveries due whose types are not paused.
 func releaseHeld(c *database.Conn, now time.Time) error {
-	held, err := idsWhere(c, `
+	held, err := tables.IdsWhere(c, `
 		SELECT DISTINCT t.id, t.written FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
 		WHERE d.state = 'held' AND d.lane IS NULL AND NOT `+heldForVersion, func(written string) (bool, error) {
 		paused, err := typePaused(c, written)

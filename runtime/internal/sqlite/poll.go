@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // Poll implements [engine.Consumer].
@@ -45,16 +46,16 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 	size := int64(0)
 	err = c.ground.read(func(conn *database.Conn) error {
 		return conn.Query(`
-			SELECT d.seq, l.id, l.type, `+bounded("l.payload")+`, `+bounded("l.metadata")+`, `+rowColumns+`
+			SELECT d.seq, l.id, l.type, `+tables.Bounded("l.payload")+`, `+tables.Bounded("l.metadata")+`, `+tables.RowColumns+`
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
 			WHERE d.subscription = ? AND d.seq > ? AND `+failing+`
 			ORDER BY d.seq LIMIT ?`, func(s *sqlite3.Stmt) error {
-			if size += bytesOf(s, 3) + bytesOf(s, 4); size > pageBytes && len(found) > 0 {
+			if size += tables.BytesOf(s, 3) + tables.BytesOf(s, 4); size > tables.PageBytes && len(found) > 0 {
 				return errPageFull
 			}
 			d := &engine.Delivery{Record: &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 1)}}
-			scanRow(s, 5).HandOut(d)
-			if err := readBounded(conn, s, 3, d.Record); err != nil {
+			tables.ScanRow(s, 5).HandOut(d)
+			if err := tables.ReadBounded(conn, s, 3, d.Record); err != nil {
 				return err
 			}
 			if err := c.ground.types.resolve(conn, s.ColumnInt64(2), d.Record); err != nil {
@@ -100,7 +101,7 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 			if due != never {
 				return nil
 			}
-			if size += bytesOf(s, 4) + bytesOf(s, 5); found == limit || found > 0 && size > pageBytes {
+			if size += tables.BytesOf(s, 4) + tables.BytesOf(s, 5); found == limit || found > 0 && size > tables.PageBytes {
 				due, found = s.ColumnInt64(1), limit // more than fit; come back for them
 				return nil
 			}
@@ -134,8 +135,8 @@ func (c *consumer) pollDue(dst []*engine.Delivery, limit int) (_ []*engine.Deliv
 
 // selectDelivery returns rows for waitingRow.
 var selectDelivery = `
-			SELECT d.seq, d.due_at, l.id, l.type, ` + bounded("l.payload") + `, ` + bounded("l.metadata") + `,
-			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + rowColumns + `
+			SELECT d.seq, d.due_at, l.id, l.type, ` + tables.Bounded("l.payload") + `, ` + tables.Bounded("l.metadata") + `,
+			       (SELECT x.reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), ` + tables.RowColumns + `
 			FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq`
 
 // firstOfRow is the place of rowColumns in selectDelivery.
@@ -153,8 +154,8 @@ const waits = "(d.state = 'waiting' OR " + heldForVersion + ")"
 
 // waitingRow makes the delivery of a row that waits.
 func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, error) {
-	row := scanRow(s, firstOfRow)
-	own := &delivery{row: rowWaiting}
+	row := tables.ScanRow(s, firstOfRow)
+	own := &delivery{row: tables.RowWaiting}
 	own.Record, own.Token = &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 2), CreatedAt: database.Time(s, firstOfRow+10)}, own
 	if own.Seq <= c.redelivered {
 		row.Delivery = row.Unrecorded()
@@ -162,7 +163,7 @@ func (c *consumer) waitingRow(conn *database.Conn, s *sqlite3.Stmt) (*delivery, 
 	row.HandOut(&own.Delivery)
 	own.express = s.ColumnInt64(1) < 0
 	own.Exempt = own.Exempt || own.express
-	if err := readBounded(conn, s, 4, own.Record); err != nil {
+	if err := tables.ReadBounded(conn, s, 4, own.Record); err != nil {
 		return nil, err
 	}
 	return own, c.ground.types.resolve(conn, s.ColumnInt64(3), own.Record)
@@ -188,7 +189,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	err = c.ground.read(func(conn *database.Conn) error {
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
-			if row := scanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() && row.Lane == "" {
+			if row := tables.ScanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() && row.Lane == "" {
 				again = time.Now()
 				return nil
 			}
@@ -348,7 +349,7 @@ const loggedAtOnce = 16
 var errPageFull = errors.New("the page has enough bytes")
 
 // selectLongPage is selectPage for a page with an event that is long: longer values come as their number of bytes.
-var selectLongPage = strings.Replace(selectPage, "l.payload, l.metadata", bounded("l.payload")+", "+bounded("l.metadata"), 1)
+var selectLongPage = strings.Replace(selectPage, "l.payload, l.metadata", tables.Bounded("l.payload")+", "+tables.Bounded("l.metadata"), 1)
 
 // readPage reads from the file what the tail no longer holds: up to limit events, and no more once they have so many
 // bytes. Deliveries that have a row come from there.
@@ -360,7 +361,7 @@ func (c *consumer) readPage(dst []*logged, from int64, limit, bytes int) (_ []*l
 		}
 		next = end + 1
 		page := &page{types: c.ground.types, conn: conn, events: dst, limit: limit, bytes: bytes, end: end}
-		err = conn.Limited(inlineBytes, func() error { return conn.Query(selectPage, page.add, c.id, from, end, limit) })
+		err = conn.Limited(tables.InlineBytes, func() error { return conn.Query(selectPage, page.add, c.id, from, end, limit) })
 		if errors.Is(err, sqlite3.TOOBIG) {
 			if n := len(page.events); n > len(dst) {
 				from = page.events[n-1].Seq + 1
@@ -389,13 +390,13 @@ type page struct {
 	long   bool  // the rows are those of selectLongPage
 
 	free   []logged
-	copies copies
+	copies tables.Copies
 }
 
 // add adds a row.
 func (p *page) add(s *sqlite3.Stmt) (err error) {
 	seq := s.ColumnInt64(0)
-	if p.long && len(p.events) > 0 && bytesOf(s, 3)+bytesOf(s, 4) > int64(p.bytes) {
+	if p.long && len(p.events) > 0 && tables.BytesOf(s, 3)+tables.BytesOf(s, 4) > int64(p.bytes) {
 		p.next = seq
 		return errPageFull
 	}
@@ -408,9 +409,9 @@ func (p *page) add(s *sqlite3.Stmt) (err error) {
 	event.typeID = s.ColumnInt64(2)
 	event.Record = engine.Record{Seq: seq, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5)}
 	if p.long {
-		err = readBounded(p.conn, s, 3, &event.Record)
+		err = tables.ReadBounded(p.conn, s, 3, &event.Record)
 	} else {
-		event.Payload, event.Metadata = p.copies.of(s.ColumnRawBlob(3), more), p.copies.of(s.ColumnRawBlob(4), more)
+		event.Payload, event.Metadata = p.copies.Of(s.ColumnRawBlob(3), more), p.copies.Of(s.ColumnRawBlob(4), more)
 	}
 	if err == nil {
 		err = p.types.resolve(p.conn, event.typeID, &event.Record)

@@ -3,15 +3,21 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"reflect"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/busgen/busgen/runtime/internal/engine"
+	"github.com/busgen/busgen/runtime/internal/goroutine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // programs are the connections that the program has through database/sql. They are to the
@@ -97,7 +103,7 @@ func (p *programs) connect() (*sqlapi.Conn, error) {
 
 // guard returns what keeps programs from the tables of the bus.
 func guard() *sqlapi.Guard {
-	return &sqlapi.Guard{Protected: isOurs, Outbox: "outbox", Trusted: "busgen_outbox"}
+	return &sqlapi.Guard{Protected: tables.IsOurs, Outbox: "outbox", Trusted: "busgen_outbox"}
 }
 
 // Close implements [io.Closer].
@@ -215,7 +221,7 @@ func (p *programs) Left(conn *sqlapi.Conn) {
 	delete(p.conns, conn)
 }
 
-var selectPublished = "SELECT seq, id, type, " + bounded("payload") + ", " + bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
+var selectPublished = "SELECT seq, id, type, " + tables.Bounded("payload") + ", " + tables.Bounded("metadata") + ", created_at, due_at FROM busgen_log WHERE seq > ? ORDER BY seq"
 
 // takeOutbox notes for the tail what a function of the program has published through the view
 // outbox, in the transaction at hand. The log ended with the event last before that. Of its events, the first of which is at before, those that
@@ -256,7 +262,7 @@ func (t *typeTable) outboxSince(c *database.Conn, last int64) (all []logged, err
 		e := logged{typeID: s.ColumnInt64(2), Record: engine.Record{
 			Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5),
 		}}
-		if err := readBounded(c, s, 3, &e.Record); err != nil {
+		if err := tables.ReadBounded(c, s, 3, &e.Record); err != nil {
 			return err
 		}
 		if s.ColumnType(6) != sqlite3.NULL {
@@ -271,4 +277,99 @@ func (t *typeTable) outboxSince(c *database.Conn, last int64) (all []logged, err
 // setMetadata changes the metadata of an event in the transaction that stores it.
 func setMetadata(c *database.Conn, r *engine.Record) error {
 	return c.Exec("UPDATE busgen_log SET metadata = ? WHERE seq = ?", string(r.Metadata), r.Seq)
+}
+
+// A call in the function of a part would wait for the writer, which waits for the function. The context does not tell
+// such a call from others: it is the program's. But the stack of its goroutine does, because the call of the function is
+// on it. To look at a stack takes a microsecond or more, so no call does that when it begins to wait. When a function has
+// taken long, and again while it goes on, the writer has those look that wait for it: see [writer.recheck].
+
+// running are the functions of parts that run in this process, for all logs, also those whose time is up. A stack does
+// not say to which of them a call belongs. So a function that does not begin alone has the number of its goroutine, which
+// takes longer to find out than a statement: at most one of them has none.
+var running struct {
+	sync.Mutex
+	runs []*run
+}
+
+// begins says that the function is about to run.
+func (t *run) begins() {
+	running.Lock()
+	defer running.Unlock()
+	if len(running.runs) > 0 {
+		t.goroutine = goroutine.Number()
+	}
+	running.runs = append(running.runs, t)
+}
+
+// ends says that the function has returned, or panicked.
+func (t *run) ends() {
+	running.Lock()
+	defer running.Unlock()
+	i := slices.Index(running.runs, t)
+	running.runs = slices.Delete(running.runs, i, i+1)
+}
+
+// isAround tells whether the calling goroutine is in the function. It is in so many functions: see [functionsAround].
+func (t *run) isAround(n int) bool {
+	if n == 0 {
+		return false
+	}
+	number := goroutine.Number()
+	running.Lock()
+	defer running.Unlock()
+	for _, other := range running.runs {
+		if other.goroutine == number {
+			n--
+		}
+	}
+	return slices.Contains(running.runs, t) && (t.goroutine == number || t.goroutine == 0 && n > 0)
+}
+
+// functionsAround returns in how many functions of parts the calling goroutine is.
+func functionsAround() (n int) {
+	callers := make([]uintptr, 64)
+	got := runtime.Callers(1, callers)
+	for got == len(callers) {
+		callers = make([]uintptr, 2*len(callers))
+		got = runtime.Callers(1, callers)
+	}
+	frames := runtime.CallersFrames(callers[:got])
+	for more := true; more; {
+		var frame runtime.Frame
+		if frame, more = frames.Next(); frame.Function == callName {
+			n++
+		}
+	}
+	return n
+}
+
+// callName is how a stack names what calls the function of a part.
+var callName = runtime.FuncForPC(reflect.ValueOf((*relay).call).Pointer()).Name()
+
+// errRecheck is what a caller gets instead of an outcome when it has to look whether it is in a function.
+var errRecheck = errors.New("look at the stack")
+
+// recheck has those look that wait while the function of a run takes long. They leave the queue, so that nothing is
+// stored of a call in the function, and all others queue again. Who is in no function looks once.
+func (w *writer) recheck(t *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = slices.DeleteFunc(w.queue, func(r *request) bool {
+		if r.outside {
+			return false
+		}
+		r.pending, r.beside = false, t
+		r.result <- errRecheck
+		return true
+	})
+}
+
+// requeue queues a request again, unless its caller is in the function for which it waits.
+func (w *writer) requeue(ctx context.Context, r *request) error {
+	n := functionsAround()
+	if r.outside = n == 0; !r.outside && r.beside.isAround(n) {
+		return engine.ErrInTx
+	}
+	return w.enqueue(ctx, r)
 }

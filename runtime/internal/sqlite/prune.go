@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 const (
@@ -151,24 +152,24 @@ func (u *upkeep) mayAsk() (oldest int64, err error) {
 	at := &u.kept.asks
 	err = u.read(func(c *database.Conn) error {
 		if keys, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_event_keys)"); err != nil || keys == 0 {
-			*at = rowKey{0, math.MaxInt64}
+			*at = tables.RowKey{Subscription: 0, Seq: math.MaxInt64}
 			return err
 		}
-		still, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state <> 'dead')", at.subscription, at.seq)
+		still, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE subscription = ? AND seq = ? AND state <> 'dead')", at.Subscription, at.Seq)
 		if err != nil || still != 0 {
 			return err
 		}
-		*at = rowKey{0, math.MaxInt64}
+		*at = tables.RowKey{Subscription: 0, Seq: math.MaxInt64}
 		return c.Query(`
 			SELECT d.subscription, d.seq FROM busgen_deliveries d INDEXED BY busgen_deliveries_open
 			WHERE d.subscription IN (SELECT id FROM busgen_subscriptions) AND d.state <> 'dead'
 			  AND EXISTS (SELECT 1 FROM busgen_steps x WHERE x.seq = d.seq AND x.subscription = d.subscription)
 			ORDER BY d.seq LIMIT 1`, func(s *sqlite3.Stmt) error {
-			*at = rowKey{s.ColumnInt64(0), s.ColumnInt64(1)}
+			*at = tables.RowKey{Subscription: s.ColumnInt64(0), Seq: s.ColumnInt64(1)}
 			return nil
 		})
 	})
-	return at.seq, err
+	return at.Seq, err
 }
 
 // eventFrom returns the first event from a place on, because what was pruned before may have
@@ -260,9 +261,9 @@ const stretch = 1 << 16
 
 // kept says of stretches in which every event has a row how many events they have.
 type kept struct {
-	mu         sync.Mutex // held while a prune runs
-	asks       rowKey     // that of mayAsk, as of the last look
-	generation int64      // of the log for which this holds
+	mu         sync.Mutex    // held while a prune runs
+	asks       tables.RowKey // that of mayAsk, as of the last look
+	generation int64         // of the log for which this holds
 	events     map[int64]int64
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/claims"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // togetherError is the error of an earlier attempt that ended with its process, once the
@@ -22,7 +23,7 @@ const togetherError = "the process ended while this handler and others were runn
 
 // ran is a delivery whose handler ran when the last owner died.
 type ran struct {
-	rowKey
+	tables.RowKey
 	executions uint16 // that may have happened before the attempt, its last 16 bits
 	waited     bool   // for other handlers, which were at work
 	batch      bool   // it was in one
@@ -58,21 +59,21 @@ func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Rec
 	last := map[int64]int64{} // by subscription
 	for _, one := range all {
 		if !one.apart {
-			last[one.subscription] = max(last[one.subscription], one.seq)
+			last[one.Subscription] = max(last[one.Subscription], one.Seq)
 		}
 	}
 	for _, subscription := range slices.Sorted(maps.Keys(last)) {
-		if err := giveRows(c, rowKey{subscription, last[subscription]}); err != nil {
+		if err := giveRows(c, tables.RowKey{Subscription: subscription, Seq: last[subscription]}); err != nil {
 			return err
 		}
 	}
 	own := make([]ledger.Claim, len(all))
 	for i := range all {
 		one := &all[i]
-		if one.row, err = readRow(c, one.rowKey); err != nil {
+		if one.row, err = tables.ReadRow(c, one.RowKey); err != nil {
 			return err
 		}
-		own[i] = ledger.Claim{Unit: strconv.FormatInt(one.subscription, 10), Together: one.row.Together, Waits: one.waited, Batch: one.batch}
+		own[i] = ledger.Claim{Unit: strconv.FormatInt(one.Subscription, 10), Together: one.row.Together, Waits: one.waited, Batch: one.batch}
 	}
 	for i, verdict := range ledger.Judge(own, ledger.Others{}, true) {
 		if err := o.crash(c, &all[i], verdict, now, found); err != nil {
@@ -97,7 +98,7 @@ func endRunning(c *database.Conn) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries INDEXED BY busgen_deliveries_open
 		SET state = 'waiting', uncounted = uncounted + 1, due_at = ?1, wait = NULL, lane = NULL, key = NULL
-		WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at = ?1 AND state <> 'dead' AND state = 'running'`, atOnce)
+		WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at = ?1 AND state <> 'dead' AND state = 'running'`, tables.AtOnce)
 }
 
 // whatRan returns the deliveries that the claims say were at work, each once. If
@@ -111,7 +112,7 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 		err := c.Query(`
 			SELECT s.name, l.id, l.type, l.created_at, l.due_at IS NOT NULL OR `+goneAhead+` FROM busgen_log l JOIN busgen_subscriptions s ON s.id = ?2 WHERE l.seq = ?1`, func(s *sqlite3.Stmt) error {
 			all = append(all, ran{
-				rowKey: rowKey{claim.Subscription, claim.Running}, executions: claim.Executions, waited: claim.Waits, batch: claim.Batch,
+				RowKey: tables.RowKey{Subscription: claim.Subscription, Seq: claim.Running}, executions: claim.Executions, waited: claim.Waits, batch: claim.Batch,
 				name: s.ColumnText(0), typeID: s.ColumnInt64(2), apart: s.ColumnBool(4),
 				event: engine.Record{Seq: claim.Running, ID: database.UUID(s, 1), CreatedAt: database.Time(s, 3)},
 			})
@@ -123,9 +124,9 @@ func whatRan(c *database.Conn, left []claims.Claim) (all []ran, err error) {
 	}
 	// Of a delivery whose first handler was left behind, the newest attempt counts.
 	slices.SortFunc(all, func(a, b ran) int {
-		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.subscription, b.subscription), int(int16(b.executions-a.executions)))
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Subscription, b.Subscription), int(int16(b.executions-a.executions)))
 	})
-	same := func(a, b ran) bool { return a.rowKey == b.rowKey }
+	same := func(a, b ran) bool { return a.RowKey == b.RowKey }
 	for i := len(all) - 1; i > 0; i-- {
 		if one, older := &all[i-1], all[i]; same(*one, older) {
 			one.waited = one.waited && older.waited
@@ -146,7 +147,7 @@ func (o *owner) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now ti
 				first = database.Time(s, 0)
 			}
 			return nil
-		}, one.subscription, now)
+		}, one.Subscription, now)
 		if err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (o *owner) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now ti
 		case row.OpenCrash.Equal(now):
 			counted = crashOpen
 		}
-		err := c.Exec("INSERT OR REPLACE INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", one.seq, one.subscription, now, counted)
+		err := c.Exec("INSERT OR REPLACE INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", one.Seq, one.Subscription, now, counted)
 		if err != nil {
 			return err
 		}
@@ -169,23 +170,23 @@ func (o *owner) crash(c *database.Conn, one *ran, verdict ledger.Verdict, now ti
 		return nil
 	}
 	if at := effects.Counted; !at.IsZero() {
-		err := c.Exec("UPDATE busgen_crashes SET counted = ? WHERE seq = ? AND subscription = ? AND at = ?", crashCounted, one.seq, one.subscription, at)
+		err := c.Exec("UPDATE busgen_crashes SET counted = ? WHERE seq = ? AND subscription = ? AND at = ?", crashCounted, one.Seq, one.Subscription, at)
 		if err == nil {
-			err = addAttempt(c, one.rowKey, event.FailedAttempt{Kind: event.KindCrash, Ended: at, Error: togetherError})
+			err = tables.AddAttempt(c, one.RowKey, event.FailedAttempt{Kind: event.KindCrash, Ended: at, Error: togetherError})
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if effects.Attempt != nil {
-		if err := addAttempt(c, one.rowKey, *effects.Attempt); err != nil {
+		if err := tables.AddAttempt(c, one.RowKey, *effects.Attempt); err != nil {
 			return err
 		}
 	}
-	if err := store(c, one.rowKey, &row, now, nil); err != nil || !effects.Crash {
+	if err := tables.Store(c, one.RowKey, &row, now, nil); err != nil || !effects.Crash {
 		return err
 	}
-	crash := engine.Crash{Attempt: effects.Attempt, Ran: verdict.Ran, Subscription: o.consumers.nameOf(one.subscription, one.name)}
+	crash := engine.Crash{Attempt: effects.Attempt, Ran: verdict.Ran, Subscription: o.consumers.nameOf(one.Subscription, one.name)}
 	row.HandOut(&crash.Delivery)
 	crash.Record = &one.event
 	found.Crashes = append(found.Crashes, crash)
@@ -202,16 +203,16 @@ const (
 // giveRows gives a row to a delivery that is not settled and has none, and to those
 // before it, so that the cursor can pass them: a row above the cursor
 // would be gone once it is settled, and the event be found again on the way.
-func giveRows(c *database.Conn, at rowKey) error {
+func giveRows(c *database.Conn, at tables.RowKey) error {
 	err := c.Exec(`
 		INSERT INTO busgen_deliveries (subscription, seq, state, failures, due_at)
 		SELECT s.id, l.seq, 'waiting', 0, ?3
 		FROM busgen_subscriptions s JOIN busgen_log l ON l.seq > s.cursor AND l.seq <= ?2 AND l.due_at IS NULL AND NOT `+goneAhead+`
 		JOIN busgen_routes r ON r.subscription = s.id AND r.type = l.type
 		WHERE s.id = ?1
-		ON CONFLICT DO NOTHING`, at.subscription, at.seq, atOnce)
+		ON CONFLICT DO NOTHING`, at.Subscription, at.Seq, tables.AtOnce)
 	if err != nil {
 		return err
 	}
-	return c.Exec("UPDATE busgen_subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", at.subscription, at.seq)
+	return c.Exec("UPDATE busgen_subscriptions SET cursor = max(cursor, ?2) WHERE id = ?1", at.Subscription, at.Seq)
 }

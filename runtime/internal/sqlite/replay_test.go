@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // handledLog has handled more events than a replay reads at once.
@@ -40,7 +41,7 @@ func TestAReplayLooksForEventsWithoutALock(t *testing.T) {
 		t.Fatalf("%d events match, %v", matched, err)
 	}
 	must(t, inspection.change(t.Context(), "discard an event of", func(c *database.Conn) error {
-		return discard(c, rowKey{1, seqs[len(seqs)-1]}, "a mistake")
+		return tables.Discard(c, tables.RowKey{Subscription: 1, Seq: seqs[len(seqs)-1]}, "a mistake")
 	}))
 	other, err := database.Connect(g.path, "", sqlite3.OPEN_READWRITE)
 	must(t, err)

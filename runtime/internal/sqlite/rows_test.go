@@ -15,11 +15,12 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // seededRow is a delivery whose row is in the file.
 type seededRow struct {
-	rowKey
+	tables.RowKey
 	ledger.Row
 	event   engine.Record
 	last    string // how its last attempt has failed; empty without one
@@ -31,14 +32,14 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 	one := func(odds int) bool { return r.IntN(odds) == 0 }
 	ago := func(minutes int) time.Time { return now.Add(-time.Duration(minutes) * time.Minute) }
 	must(t, c.Query("SELECT seq, id, created_at FROM busgen_log", func(s *sqlite3.Stmt) error {
-		all = append(all, seededRow{rowKey: rowKey{1, s.ColumnInt64(0)}, event: engine.Record{ID: database.UUID(s, 1), CreatedAt: database.Time(s, 2)}})
+		all = append(all, seededRow{RowKey: tables.RowKey{Subscription: 1, Seq: s.ColumnInt64(0)}, event: engine.Record{ID: database.UUID(s, 1), CreatedAt: database.Time(s, 2)}})
 		return nil
 	}))
 	for i := range all {
 		d := &all[i]
 		if one(4) {
 			d.event.Due = ago(40)
-			must(t, c.Exec("UPDATE busgen_log SET due_at = ? WHERE seq = ?", d.event.Due, d.seq))
+			must(t, c.Exec("UPDATE busgen_log SET due_at = ? WHERE seq = ?", d.event.Due, d.Seq))
 		}
 		d.Row = ledger.Fresh(&d.event)
 		d.Failures, d.Uncounted, d.Snoozes, d.MaxAttempts = r.IntN(3), r.IntN(3), r.IntN(2), 5*r.IntN(2)
@@ -81,7 +82,7 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 		for range r.IntN(3) {
 			d.last = []string{event.KindError, event.KindCrash}[r.IntN(2)]
 			d.Tries++
-			must(t, addAttempt(c, d.rowKey, event.FailedAttempt{Kind: d.last, Ended: ago(25), Error: "e"}))
+			must(t, tables.AddAttempt(c, d.RowKey, event.FailedAttempt{Kind: d.last, Ended: ago(25), Error: "e"}))
 		}
 		at := ago(12)
 		if one(2) && (d.Tries > 0 || since != nil) {
@@ -89,14 +90,14 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 		} else if d.Suspect() {
 			d.OpenCrash = at
 		}
-		must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, at, crashOpen))
+		must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.Seq, d.Subscription, at, crashOpen))
 		if one(2) { // another one, which is on record
-			must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.seq, d.subscription, ago(11), crashCounted))
+			must(t, c.Exec("INSERT INTO busgen_crashes (seq, subscription, at, counted) VALUES (?, ?, ?, ?)", d.Seq, d.Subscription, ago(11), crashCounted))
 		}
 		if d.running {
-			must(t, put(c, d.rowKey, &d.Row, rowRunning, atOnce, nil, since))
+			must(t, tables.Put(c, d.RowKey, &d.Row, tables.RowRunning, tables.AtOnce, nil, since))
 		} else {
-			must(t, store(c, d.rowKey, &d.Row, now, since))
+			must(t, tables.Store(c, d.RowKey, &d.Row, now, since))
 		}
 	}
 	return all
@@ -156,8 +157,8 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 	// cancelled says that the consumer knows that the delivery is; asks that some delivery of the log is.
 	settled := func(v engine.Disposition, begun, cancelled, asks bool) func(c *database.Conn, d *seededRow) error {
 		return func(_ *database.Conn, d *seededRow) error {
-			own := &delivery{row: rowWaiting}
-			own.Record = &engine.Record{Seq: d.seq, Type: "job.queued"}
+			own := &delivery{row: tables.RowWaiting}
+			own.Record = &engine.Record{Seq: d.Seq, Type: "job.queued"}
 			d.HandOut(&own.Delivery)
 			if !v.Due.IsZero() {
 				v.Due = time.Now().Add(time.Hour)
@@ -170,7 +171,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 	undone := func(change func(c *database.Conn, d *seededRow) error) func(*database.Conn, []seededRow) error {
 		return each(func(c *database.Conn, d *seededRow) error {
 			done := engine.Step{Name: "charge", Kind: engine.StepDo, Undoes: true, Started: now, At: now}
-			return errors.Join(putStep(c, d.rowKey, 0, &done), change(c, d), undoSteps(c, engine.Undoing{Event: d.event.ID, Subscription: "worker"}, now))
+			return errors.Join(putStep(c, d.RowKey, 0, &done), change(c, d), undoSteps(c, engine.Undoing{Event: d.event.ID, Subscription: "worker"}, now))
 		})
 	}
 
@@ -185,7 +186,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{"unclaimed", func(d *seededRow) bool { return d.running }, func(c *database.Conn, _ []seededRow) error { return endRunning(c) }, row.Unclaimed},
 		{"set back", all, func(c *database.Conn, _ []seededRow) error { return shiftWaits(c, time.Minute) }, func(r row) row { return r.SetBack(time.Minute) }},
 		{"taken over", all, func(c *database.Conn, _ []seededRow) error { return g.askAgain(c) }, row.TakenOver},
-		{"woken", all, each(func(c *database.Conn, d *seededRow) error { return g.awaits.makeDue(c, d.rowKey) }), func(r row) row { return r.Woken(now) }},
+		{"woken", all, each(func(c *database.Conn, d *seededRow) error { return g.awaits.makeDue(c, d.RowKey) }), func(r row) row { return r.Woken(now) }},
 		{"resumed", all, func(c *database.Conn, _ []seededRow) error { return releaseHeld(c, now) }, row.Resume},
 		{"freed", all, func(c *database.Conn, _ []seededRow) error { return g.writer.batch.freeLane(&flush{id: 1}, "a", 100) }, func(r row) row {
 			if r.Lane == "a" {
@@ -194,18 +195,18 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			return r
 		}},
 		{"cancelled", func(d *seededRow) bool { return d.State.Open() && !d.running },
-			each(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.rowKey, "why", false) }), func(r row) row { return r.Cancel("why") }},
+			each(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.RowKey, "why", false) }), func(r row) row { return r.Cancel("why") }},
 		{"cancelled twice", func(d *seededRow) bool { return d.State.Open() && !d.running },
 			each(func(c *database.Conn, d *seededRow) error {
-				return errors.Join(cancelDelivery(c, d.rowKey, "why", false), cancelDelivery(c, d.rowKey, "why not", true))
+				return errors.Join(cancelDelivery(c, d.RowKey, "why", false), cancelDelivery(c, d.RowKey, "why not", true))
 			}), func(r row) row { return r.Cancel("why").Cancel("why not") }},
 		{"cancelled and restored", func(d *seededRow) bool { return d.State.Open() && !d.running },
 			each(func(c *database.Conn, d *seededRow) error {
-				return errors.Join(cancelDelivery(c, d.rowKey, "why", false), restoreDiscarded(c, discardedRow{rowKey: d.rowKey, open: true}, now))
+				return errors.Join(cancelDelivery(c, d.RowKey, "why", false), restoreDiscarded(c, discardedRow{RowKey: d.RowKey, open: true}, now))
 			}), func(r row) row { return r.Cancel("why").Restore(now) }},
 		{"discarded and restored", dead,
 			each(func(c *database.Conn, d *seededRow) error {
-				return errors.Join(discard(c, d.rowKey, "why"), restoreDiscarded(c, discardedRow{rowKey: d.rowKey}, now))
+				return errors.Join(tables.Discard(c, d.RowKey, "why"), restoreDiscarded(c, discardedRow{RowKey: d.RowKey}, now))
 			}), func(r row) row {
 				r = r.Discard("why", now).Restore(now)
 				r.Crashed, r.Snoozes, r.MaxAttempts, r.Since = false, 0, 0, time.Time{} // a revival forgets them
@@ -214,16 +215,16 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{"discarded by its handler and restored", func(d *seededRow) bool { return d.State.Open() },
 			each(func(c *database.Conn, d *seededRow) error {
 				err := settled(engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, true, false, false)(c, d)
-				return errors.Join(err, restoreDiscarded(c, discardedRow{rowKey: d.rowKey}, now))
+				return errors.Join(err, restoreDiscarded(c, discardedRow{RowKey: d.RowKey}, now))
 			}), func(r row) row {
 				r, _ = r.After(true, &engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, ledger.Moment{At: now})
 				return r.Restore(now)
 			}},
-		{"revived by hand", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.rowKey, true, now) }), func(r row) row { return r.Revive(true, now) }},
-		{"redriven", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.rowKey, false, now) }), func(r row) row { return r.Revive(false, now) }},
+		{"revived by hand", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.RowKey, true, now) }), func(r row) row { return r.Revive(true, now) }},
+		{"redriven", dead, each(func(c *database.Conn, d *seededRow) error { return revive(c, d.RowKey, false, now) }), func(r row) row { return r.Revive(false, now) }},
 		{"undone", dead, undone(func(*database.Conn, *seededRow) error { return nil }), func(r row) row { return r.Undo(now) }},
 		{"cancelled and undone", func(d *seededRow) bool { return d.State.Open() && !d.running && !d.Undoing },
-			undone(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.rowKey, "why", false) }),
+			undone(func(c *database.Conn, d *seededRow) error { return cancelDelivery(c, d.RowKey, "why", false) }),
 			func(r row) row { return r.Cancel("why").Discard("why", now).Undo(now) }},
 		{"discarded and undone", func(d *seededRow) bool { return d.State.Open() }, undone(settled(engine.Disposition{Kind: engine.Discard, Reason: "why", Progress: "[b]"}, true, false, false)),
 			func(r row) row {
@@ -234,11 +235,11 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			r, _ = r.After(true, &engine.Disposition{Kind: engine.Done}, ledger.Moment{At: now})
 			return r.Undo(now)
 		}},
-		{"purged", dead, each(func(c *database.Conn, d *seededRow) error { return forget(c, d.rowKey) }), func(row) row { return row{State: ledger.Done} }},
+		{"purged", dead, each(func(c *database.Conn, d *seededRow) error { return forget(c, d.RowKey) }), func(row) row { return row{State: ledger.Done} }},
 		{"handled and replayed", func(d *seededRow) bool { return d.State.Open() },
 			each(func(c *database.Conn, d *seededRow) error {
 				err := settled(engine.Disposition{Kind: engine.Done}, true, false, false)(c, d)
-				return errors.Join(err, c.Exec(replayHandled, 1, d.seq, now, d.event.ID[:]))
+				return errors.Join(err, c.Exec(replayHandled, 1, d.Seq, now, d.event.ID[:]))
 			}), func(r row) row {
 				r, _ = r.After(true, &engine.Disposition{Kind: engine.Done}, ledger.Moment{At: now})
 				return r.Replay(now)
@@ -272,7 +273,7 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 							}
 							return each(func(c *database.Conn, d *seededRow) error {
 								if cancels.cancelled {
-									must(t, cancelDelivery(c, d.rowKey, "why", false))
+									must(t, cancelDelivery(c, d.RowKey, "why", false))
 								}
 								return settled(v, begun, cancels.cancelled, cancels.asks)(c, d)
 							})(c, rows)
@@ -308,12 +309,12 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 			}
 			must(t, twin.change(c, chosen))
 			for _, d := range chosen {
-				got, err := readRow(c, d.rowKey)
+				got, err := tables.ReadRow(c, d.RowKey)
 				must(t, err)
 				want := twin.want(d.Row)
 				if want.State == ledger.Discarded || want.State == ledger.Done {
 					want = row{State: ledger.Done} // it has no row
-					if n, err := c.Int64("SELECT count(*) FROM busgen_cancelled WHERE seq = ?", d.seq); err != nil || n != 0 {
+					if n, err := c.Int64("SELECT count(*) FROM busgen_cancelled WHERE seq = ?", d.Seq); err != nil || n != 0 {
 						t.Errorf("%s: %+v is settled, and its cancel is still there (%v)", twin.name, d, err)
 						break
 					}
@@ -347,7 +348,7 @@ func TestEachConditionChoosesWhatTheLedgerSays(t *testing.T) {
 		rows := rowsOfAllStates(t, c, rand.New(rand.NewPCG(2, 2)), now)
 		compare := func(name string, chosen func(*seededRow) bool, got map[int64]bool) {
 			for _, d := range rows {
-				if want := chosen(&d); want != got[d.seq] {
+				if want := chosen(&d); want != got[d.Seq] {
 					t.Errorf("%s: the ledger says %v of %+v", name, want, d)
 					break
 				}
@@ -373,7 +374,7 @@ func TestEachConditionChoosesWhatTheLedgerSays(t *testing.T) {
 			must(t, err)
 			got := map[int64]bool{}
 			for _, at := range due {
-				got[at.seq] = true
+				got[at.Seq] = true
 			}
 			compare(fmt.Sprintf("redrivable for %q", reasons), func(d *seededRow) bool { return d.Redrivable(d.last, &spec) }, got)
 		}

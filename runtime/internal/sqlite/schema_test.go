@@ -13,11 +13,12 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 func TestEveryVersionHasItsMigration(t *testing.T) {
-	if len(migrations) != schemaVersion-1 {
-		t.Errorf("there are %d migrations from version 1 on, and schema.sql has version %d", len(migrations), schemaVersion)
+	if len(tables.Migrations) != tables.SchemaVersion-1 {
+		t.Errorf("there are %d migrations from version 1 on, and schema.sql has version %d", len(tables.Migrations), tables.SchemaVersion)
 	}
 }
 
@@ -32,7 +33,7 @@ func TestMigrationsRunOnceAndInTheirOrder(t *testing.T) {
 		for range 2 {
 			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
-			m.must(upgrade(c, synthetic))
+			m.must(tables.Upgrade(c, synthetic))
 			m.must(c.Close())
 			m.schemaHolds(m.fs, 3)
 		}
@@ -44,11 +45,11 @@ func TestAMigrationThatFailsLeavesNothingBehind(t *testing.T) {
 		c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 		m.must(err)
 		broken := []string{synthetic[0], synthetic[1] + "; INSERT INTO copies SELECT seq, copy FROM busgen_log"} // a second time
-		if err := upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
+		if err := tables.Upgrade(c, broken); !errors.Is(err, sqlite3.CONSTRAINT) {
 			m.fail("the broken migration returned %v", err)
 		}
 		m.schemaHolds(m.fs, 2)
-		m.must(upgrade(c, synthetic)) // of a program that was corrected
+		m.must(tables.Upgrade(c, synthetic)) // of a program that was corrected
 		m.must(c.Close())
 		m.schemaHolds(m.fs, 3)
 	})
@@ -61,7 +62,7 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 			c, err := database.Connect(m.path, m.fs.Name(), sqlite3.OPEN_READWRITE)
 			m.must(err)
 			m.fs.CutAfter(cut)
-			err = upgrade(c, synthetic)
+			err = tables.Upgrade(c, synthetic)
 			if over = !m.fs.Dead(); over != (err == nil) {
 				m.fail("with the power cut at change %d the migration returned %v", cut, err)
 			}
@@ -70,7 +71,7 @@ func TestAPowerCutInAMigrationLeavesAVersionAsItIs(t *testing.T) {
 				found[m.schemaHolds(disk, 1, 2, 3)] = true
 				after, err := database.Connect(m.path, disk.Name(), sqlite3.OPEN_READWRITE)
 				m.must(err)
-				m.must(upgrade(after, synthetic))
+				m.must(tables.Upgrade(after, synthetic))
 				m.must(after.Close())
 				m.schemaHolds(disk, 3)
 				disk.Unregister()
@@ -183,13 +184,13 @@ func TestAFileThatAnotherProcessCreatesMeanwhileIsAccepted(t *testing.T) {
 				return nil // it has the file for itself
 			}
 			if statements++; statements == at {
-				other, err := openWriter(t.Context(), path, "")
+				other, err := tables.OpenWriter(t.Context(), path, "")
 				must(t, err)
 				must(t, other.Close())
 			}
 			return nil
 		}))
-		if err := migrate(c); err != nil && !errors.Is(err, sqlite3.BUSY) { // which is tried again
+		if err := tables.Migrate(c); err != nil && !errors.Is(err, sqlite3.BUSY) { // which is tried again
 			t.Errorf("created before statement %d: %v", at, err)
 		}
 		must(t, c.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/simfs"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // settling begins the only delivery of a log, and returns what handles it with a row.
@@ -145,7 +146,7 @@ func TestADeliveryIsLetGoOfWhoseTransactionFailsAfterThat(t *testing.T) {
 		must(t, log.Flush(t.Context()))
 		must(t, log.read(func(c *database.Conn) error {
 			return c.Query("SELECT state, due_at FROM busgen_deliveries", func(s *sqlite3.Stmt) error {
-				if state := s.ColumnText(0); state != rowWaiting {
+				if state := s.ColumnText(0); state != tables.RowWaiting {
 					t.Errorf("the delivery is %s, want waiting", state)
 				}
 				return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A step that a handler has done is a row of its own. It is written in the transaction of the writer that comes next,
@@ -53,7 +54,7 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 			return engine.ErrAwaited, err
 		}
 	}
-	err = putStep(b.conn, rowKey{c.id, own.Seq}, int(own.Run), step)
+	err = putStep(b.conn, tables.RowKey{Subscription: c.id, Seq: own.Seq}, int(own.Run), step)
 	if err == nil && b.conn.Changes() == 0 { // it was not found before, which is a fault of the bus
 		return fmt.Errorf("step %q is stored already", step.Name), nil
 	}
@@ -70,8 +71,8 @@ func (b *batch) storeStep(s *engine.Stepping) (refused, err error) {
 }
 
 // putStep writes the row of a step.
-func putStep(c *database.Conn, at rowKey, run int, step *engine.Step) error {
-	return c.Exec(insertStepRow, at.seq, at.subscription, run, step.Member, step.Name, string(step.Kind), text(string(step.Result)), text(step.Shape),
+func putStep(c *database.Conn, at tables.RowKey, run int, step *engine.Step) error {
+	return c.Exec(insertStepRow, at.Seq, at.Subscription, run, step.Member, step.Name, string(step.Kind), tables.Text(string(step.Result)), tables.Text(step.Shape),
 		step.Undoes, step.Attempt, step.Started, step.At, place(step.Event))
 }
 
@@ -176,11 +177,11 @@ func (k *stepsKnown) learn(c *database.Conn) error {
 }
 
 // readSteps reads what the handler of a delivery has stored, in all runs.
-func readSteps(c *database.Conn, at rowKey, of *event.DeliveryState) error {
+func readSteps(c *database.Conn, at tables.RowKey, of *event.DeliveryState) error {
 	err := c.Query("SELECT run, suspended, undoing FROM busgen_deliveries WHERE seq = ? AND subscription = ?", func(s *sqlite3.Stmt) error {
 		of.Run, of.Suspended, of.Undoing = s.ColumnInt(0), s.ColumnBool(1), s.ColumnBool(2)
 		return nil
-	}, at.seq, at.subscription)
+	}, at.Seq, at.Subscription)
 	if err != nil {
 		return err
 	}
@@ -196,5 +197,5 @@ func readSteps(c *database.Conn, at rowKey, of *event.DeliveryState) error {
 		}
 		of.Steps, of.Run = append(of.Steps, one), max(of.Run, one.Run)
 		return nil
-	}, at.seq, at.subscription)
+	}, at.Seq, at.Subscription)
 }

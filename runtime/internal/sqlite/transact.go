@@ -17,6 +17,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // A part is a function of the program that runs within the writer's transaction, in a
@@ -184,16 +185,6 @@ func (r *relay) close() {
 	}
 }
 
-// publicViews are what the bus has in the file for others to use. Everything else of it has a
-// name that begins with busgen_.
-var publicViews = []string{"events", "dead_letters", "event_subscriptions", "outbox"}
-
-// isOurs tells whether a name in the database belongs to the bus.
-func isOurs(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "busgen_") || slices.Contains(publicViews, name)
-}
-
 // Some of what a program can do to the schema would spoil the bus's own work: a table that
 // refers to one of the bus makes deleting old events fail, and a trigger on one can do anything. Most
 // of it is refused while the statement is prepared. The rest is found when a function has changed
@@ -201,30 +192,30 @@ func isOurs(name string) bool {
 
 // findTrespasses returns, in words, what in the schema is in the way of the bus.
 func findTrespasses(c *database.Conn) (found []string, err error) {
-	var tables []string // of the program
+	var own []string // of the program
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	err = c.Query("SELECT type, name, tbl_name FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		kind, name, table := s.ColumnText(0), s.ColumnText(1), s.ColumnText(2)
-		if kind == "table" && !isOurs(name) {
-			tables = append(tables, name)
+		if kind == "table" && !tables.IsOurs(name) {
+			own = append(own, name)
 		}
 		switch {
-		case kinds[strings.ToLower(name)] != "", strings.HasPrefix(strings.ToLower(name), labelPrefix):
+		case tables.Kinds[strings.ToLower(name)] != "", strings.HasPrefix(strings.ToLower(name), labelPrefix):
 		case sqlapi.Hides(name) && (kind == "table" || kind == "view"):
 			add("the %s %s hides a function of SQLite that the bus uses", kind, name)
-		case isOurs(name):
+		case tables.IsOurs(name):
 			add("the %s %s has a name that belongs to the bus", kind, name)
-		case isOurs(table) && !strings.HasPrefix(name, "sqlite_"): // those are the indexes of constraints
+		case tables.IsOurs(table) && !strings.HasPrefix(name, "sqlite_"): // those are the indexes of constraints
 			add("the %s %s is on %s, which belongs to the bus", kind, name, table)
 		}
 		return nil
 	})
-	for _, table := range tables {
+	for _, table := range own {
 		if err != nil {
 			break
 		}
 		err = c.QueryOnce("PRAGMA foreign_key_list("+sqlite3.QuoteIdentifier(table)+")", func(s *sqlite3.Stmt) error {
-			if parent := s.ColumnText(2); isOurs(parent) {
+			if parent := s.ColumnText(2); tables.IsOurs(parent) {
 				add("the table %s refers to %s, which belongs to the bus", table, parent)
 			}
 			return nil

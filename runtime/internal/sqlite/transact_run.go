@@ -10,6 +10,7 @@ import (
 
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/sqlapi"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // run is one call of the function of a part.
@@ -296,10 +297,10 @@ func (c *consumer) unsettle(one tentative) {
 		return
 	}
 	if !slices.Contains(c.way, own) {
-		own.row = rowRunning
+		own.row = tables.RowRunning
 		c.rows[own.Seq] = own
 		if !slices.ContainsFunc(c.owed, func(r rowChange) bool { return r.delivery == own }) {
-			c.owed = append(c.owed, rowChange{own, rowRunning})
+			c.owed = append(c.owed, rowChange{own, tables.RowRunning})
 		}
 	} else if own.row == "" {
 		delete(c.rows, own.Seq)

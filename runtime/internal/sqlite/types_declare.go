@@ -11,6 +11,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 	"github.com/busgen/busgen/runtime/internal/typenames"
 )
 
@@ -88,7 +89,7 @@ func declareTypes(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpe
 	}
 	var err error
 	if len(missing) > 0 {
-		if rows, err = typeRows(c); err != nil {
+		if rows, err = tables.TypeRows(c); err != nil {
 			return nil, err
 		}
 	}
@@ -101,10 +102,10 @@ func declareTypes(c *database.Conn, rows []typenames.Row, specs []engine.TypeSpe
 			return nil, err
 		}
 	}
-	if err := routeAll(c); err != nil {
+	if err := tables.RouteAll(c); err != nil {
 		return nil, err
 	}
-	if rows, err = typeRows(c); err != nil {
+	if rows, err = tables.TypeRows(c); err != nil {
 		return nil, err
 	}
 	return rows, releaseHeld(c, time.Now()) // a pause of types may have been for what is another type now
@@ -135,7 +136,7 @@ func declareType(c *database.Conn, key typenames.Key) (typeID int64, err error) 
 	if relative != 0 {
 		return typeID, c.Exec("INSERT INTO busgen_routes (type, subscription, former) SELECT ?, subscription, former FROM busgen_routes WHERE type = ?", typeID, relative)
 	}
-	subscriptions, err := idsWhere(c, "SELECT id, pattern FROM busgen_subscriptions", func(pattern string) (bool, error) {
+	subscriptions, err := tables.IdsWhere(c, "SELECT id, pattern FROM busgen_subscriptions", func(pattern string) (bool, error) {
 		return typenames.Matches(pattern, key.Name)
 	})
 	if err != nil {
@@ -194,7 +195,7 @@ func changedSchemas(rows []typenames.Row, stored map[int64]event.Schema, specs [
 // readFitting returns the types of the file and their schemas, or an error if it has events whose payload is another one
 // than the program's.
 func readFitting(c *database.Conn, specs []engine.TypeSpec) ([]typenames.Row, map[int64]event.Schema, error) {
-	rows, err := typeRows(c)
+	rows, err := tables.TypeRows(c)
 	if err != nil {
 		return nil, nil, err
 	}

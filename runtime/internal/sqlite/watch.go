@@ -12,6 +12,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
+	"github.com/busgen/busgen/runtime/internal/sqlite/tables"
 )
 
 // watchWindow is how many positions of the log a watch reads at once, so that the
@@ -108,7 +109,7 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 		if end = max(w.after, min(last, w.after+watchWindow)); end == w.after {
 			return nil
 		}
-		ids, err := typesMatching(c, strings.Fields(w.types.pattern))
+		ids, err := tables.TypesMatching(c, strings.Fields(w.types.pattern))
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -118,15 +119,15 @@ func (w *watch) read(limit int) (found []*engine.Record, end, passed int64, err 
 			return err
 		}
 		err = c.Query(`
-			SELECT seq, id, type, `+bounded("payload")+`, `+bounded("metadata")+`, created_at, due_at FROM busgen_log
+			SELECT seq, id, type, `+tables.Bounded("payload")+`, `+tables.Bounded("metadata")+`, created_at, due_at FROM busgen_log
 			WHERE seq > ?1 AND seq <= ?2 AND type IN (SELECT value FROM json_each(?3))
 			  AND NOT (?5 AND due_at IS NOT NULL AND EXISTS (SELECT 1 FROM busgen_origins o WHERE o.seq = busgen_log.seq))
 			ORDER BY seq LIMIT ?4`, func(s *sqlite3.Stmt) error {
-			if size += bytesOf(s, 3) + bytesOf(s, 4); size > pageBytes && len(found) > 0 {
+			if size += tables.BytesOf(s, 3) + tables.BytesOf(s, 4); size > tables.PageBytes && len(found) > 0 {
 				return errPageFull
 			}
 			r := &engine.Record{Seq: s.ColumnInt64(0), ID: database.UUID(s, 1), CreatedAt: database.Time(s, 5)}
-			if err := readBounded(c, s, 3, r); err != nil {
+			if err := tables.ReadBounded(c, s, 3, r); err != nil {
 				return err
 			}
 			if s.ColumnType(6) != sqlite3.NULL {

@@ -1,13 +1,20 @@
 package buslog
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/ledger"
 	"github.com/busgen/busgen/runtime/internal/view"
+	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
 // letter is a dead delivery, and where it is.
@@ -184,4 +191,167 @@ func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (nam
 	}
 	defer in.mu.Unlock()
 	return view.GroupNames(in.grouped(engine.Filter{}), prefix), nil
+}
+
+// sweep changes the dead letters that matched when it began. It implements [engine.Sweep].
+type sweep struct {
+	growing
+	spec    engine.SweepSpec
+	matched []casualty
+	spared  bool // crashes, in the last step
+	next    int
+}
+
+// casualty is a dead letter when it was found.
+type casualty struct {
+	sub     *sub
+	seq     int64
+	died    time.Time
+	crashed bool // its last attempt has ended the process
+}
+
+// Sweep implements [engine.Sweeper].
+func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps engine.Sweep, matches int, err error) {
+	if spec.Again != (engine.Again{}) {
+		return nil, 0, fmt.Errorf("retry dead letters: %w: the engine on JetStream stores no steps, so each retry begins from the start", errors.ErrUnsupported)
+	}
+	if err := in.look(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer in.mu.Unlock()
+	if spec.Kind == engine.SweepReplay {
+		return in.replay(ctx, spec)
+	}
+	matched := in.letters(spec.Filter)
+	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
+	entry := event.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	if len(matched) == 1 {
+		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.Name
+	}
+	s := &sweep{growing: growing{in: in, entry: entry}, spec: spec}
+	for _, one := range matched {
+		s.matched = append(s.matched, casualty{one.sub, one.Seq, one.Ended, one.DiedOfCrash(one.lastFailed())})
+	}
+	return s, len(s.matched), nil
+}
+
+// Step implements [engine.Sweep].
+func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed []event.Key, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.spared && !spareCrashes {
+		s.next = 0
+	}
+	s.spared = spareCrashes
+	next := s.next
+	err = s.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		changed, next = nil, s.next
+		s.begin()
+		now := time.Now()
+		for ; next < len(s.matched) && len(changed) < min(limit, batchRoom); next++ {
+			at := s.matched[next]
+			before := at.sub.rows[at.seq]
+			// What has changed meanwhile, or died again, is not what matched.
+			if spareCrashes && at.crashed || before == nil || before.State != ledger.Dead || !before.Ended.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
+				continue
+			}
+			r := before.clone()
+			s.touch(r)
+			switch s.spec.Kind {
+			case engine.SweepRetry:
+				r.Row = r.Revive(true, now)
+			case engine.SweepDiscard:
+				r.Row = r.Discard(s.spec.Reason, now)
+			case engine.SweepPurge:
+				r.Row, r.Attempts, r.gone = r.Purge(now), nil, !r.Made
+			}
+			msgs = append(msgs, s.in.rowMsg(at.sub.ID, r, before.rev))
+			changed = append(changed, event.Key{EventID: r.ID, Subscription: at.sub.Name})
+		}
+		return append(msgs, s.add(len(changed))), nil
+	})
+	if err == nil {
+		s.next = next
+		s.stored()
+	}
+	return changed, err
+}
+
+// replay gives events to a subscription again. It implements [engine.Sweep].
+type replay struct {
+	growing
+	sub  *sub
+	seqs []int64 // of the events that matched when it began
+	next int
+}
+
+// replay begins to give events again. What is handled from now on is not part of it.
+func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
+	entry := in.registry.known(spec.Subscription)
+	if entry == nil {
+		return nil, 0, in.registry.unknown(spec.Subscription)
+	}
+	s, from := in.subs[entry.ID], int64(1)
+	if spec.From != uuid.Nil {
+		r, err := in.find(ctx, spec.From)
+		if err != nil {
+			return nil, 0, err
+		}
+		from = r.Seq
+	}
+	note := event.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Subscription: s.Name, Detail: cmp.Or(spec.Detail, spec.Filter.String())}
+	if len(spec.Filter.Events) == 1 {
+		note.EventID = spec.Filter.Events[0]
+	}
+	p := &replay{growing: growing{in: in, entry: note}, sub: s}
+	err = in.each(ctx, max(from, s.Start+1), func(r *engine.Record) bool {
+		if s.handled(r) && view.Within(r.CreatedAt, spec.Filter.Since, spec.Filter.Until) && view.Matches(spec.Filter, r, in.registry.namesOf, []string{string(r.Metadata)}) {
+			p.seqs = append(p.seqs, r.Seq)
+		}
+		return true
+	})
+	return p, len(p.seqs), err
+}
+
+// handled reports whether the subscription has handled an event.
+func (s *sub) handled(r *engine.Record) bool {
+	if row := s.rows[r.Seq]; row != nil {
+		return row.State == ledger.Done
+	}
+	return r.Seq > s.Start && s.matches(r) && !s.pending(r)
+}
+
+// Step implements [engine.Sweep]. Events that were handled did not crash.
+func (p *replay) Step(ctx context.Context, limit int, _ bool) (replayed []event.Key, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	next := p.next
+	err = p.in.edit(ctx, func() (msgs []*stream.Msg, err error) {
+		replayed, next = nil, p.next
+		p.begin()
+		now := time.Now()
+		for ; next < len(p.seqs) && len(replayed) < min(limit, batchRoom); next++ {
+			e, err := p.in.event(ctx, p.seqs[next])
+			if err != nil || !p.sub.handled(e) {
+				continue
+			}
+			r, rev := newRow(e), p.sub.revOf(e.Seq)
+			r.Row = ledger.Handled(e)
+			if before := p.sub.rows[e.Seq]; before != nil {
+				r = before.clone()
+			}
+			r.Row = r.Replay(now)
+			p.touch(r)
+			msgs = append(msgs, p.in.rowMsg(p.sub.ID, r, rev))
+			replayed = append(replayed, event.Key{EventID: e.ID, Subscription: p.sub.Name})
+		}
+		return append(msgs, p.add(len(replayed))), nil
+	})
+	if err == nil {
+		p.next = next
+		p.stored()
+	}
+	return replayed, err
 }

@@ -1,4 +1,8 @@
-package sqlite
+// Package tables is what the file says: its schema and the way to it from older files, and functions that read and write
+// rows on one connection, within the caller's transaction. It knows no bus and no process. Read schema.sql, schema.go and
+// rows.go first; names.go has the names of subscriptions, routes.go says which get which type, long.go reads long payloads,
+// and look.go opens a file without a bus ([Visit]).
+package tables
 
 import (
 	"time"
@@ -15,27 +19,27 @@ import (
 
 // The states of rows in the file. A delivery that is being handled waits, as far as the ledger knows.
 const (
-	rowRunning = "running"
-	rowWaiting = "waiting"
-	rowHeld    = "held"
-	rowDead    = "dead"
+	RowRunning = "running"
+	RowWaiting = "waiting"
+	RowHeld    = "held"
+	RowDead    = "dead"
 )
 
-var rowStates = [...]string{ledger.Waiting: rowWaiting, ledger.Held: rowHeld, ledger.Dead: rowDead}
+var rowStates = [...]string{ledger.Waiting: RowWaiting, ledger.Held: RowHeld, ledger.Dead: RowDead}
 
-// atOnce is when a delivery is due that was not put off, but only has a row.
-var atOnce = time.UnixMicro(0)
+// AtOnce is when a delivery is due that was not put off, but only has a row.
+var AtOnce = time.UnixMicro(0)
 
 // wasDead is the reason of an open delivery that was dead before, and was retried. See exempt.
 const wasDead = "retried"
 
-// rowColumns are the columns of delivery d and event l that scanRow reads.
-const rowColumns = `
+// RowColumns are the columns of delivery d and event l that scanRow reads.
+const RowColumns = `
 	d.state, d.failures, d.uncounted, d.max_attempts, d.crashed, d.suspect, d.snoozes, d.progress, d.replayed, d.redriven,
 	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint, d.lane, d.key, d.run, d.suspended, d.undoing`
 
-// scanRow reads the row of a delivery, without what other tables know of it. first is the place of rowColumns.
-func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
+// ScanRow reads the row of a delivery, without what other tables know of it. first is the place of rowColumns.
+func ScanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 	is := func(i int) bool { return s.ColumnType(first+i) != sqlite3.NULL }
 	r.Delivery = ledger.Delivery{
 		Failures: s.ColumnInt(first + 1), Uncounted: s.ColumnInt(first + 2), MaxAttempts: s.ColumnInt(first + 3), Crashed: s.ColumnBool(first + 4),
@@ -51,7 +55,7 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 		r.Since = database.Time(s, first+11)
 	}
 	state := s.ColumnText(first)
-	if state == rowDead {
+	if state == RowDead {
 		r.State, r.Reason, r.Ended, r.Fingerprint = ledger.Dead, s.ColumnText(first+15), database.Time(s, first+16), s.ColumnText(first+17)
 		return r
 	}
@@ -67,7 +71,7 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 	if r.Suspended = s.ColumnBool(first + 21); r.Suspended {
 		r.PutOff = true
 	}
-	if state == rowHeld {
+	if state == RowHeld {
 		if r.State, r.PutOff = ledger.Held, r.Lane == ""; s.ColumnInt64(first+14) > 0 {
 			r.HeldSince = r.Set
 		} else {
@@ -77,16 +81,16 @@ func scanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 	return r
 }
 
-// readRow reads all that is known of a delivery that is open or dead, but for the attempts of before it began anew. One
+// ReadRow reads all that is known of a delivery that is open or dead, but for the attempts of before it began anew. One
 // without a row is handled.
-func readRow(c *database.Conn, at rowKey) (r ledger.Row, err error) {
+func ReadRow(c *database.Conn, at RowKey) (r ledger.Row, err error) {
 	r.State = ledger.Done
 	err = c.Query(`
 		SELECT (SELECT count(*) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription),
-			`+openCrash+`, (SELECT reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), `+rowColumns+`
+			`+openCrash+`, (SELECT reason FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription), `+RowColumns+`
 		FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq
 		WHERE d.subscription = ? AND d.seq = ?`, func(s *sqlite3.Stmt) error {
-		r = scanRow(s, 3)
+		r = ScanRow(s, 3)
 		if r.Tries = s.ColumnInt(0); s.ColumnType(1) != sqlite3.NULL {
 			r.OpenCrash = database.Time(s, 1)
 		}
@@ -94,7 +98,7 @@ func readRow(c *database.Conn, at rowKey) (r ledger.Row, err error) {
 			r.Cancelled, r.Reason = true, s.ColumnText(2)
 		}
 		return nil
-	}, at.subscription, at.seq)
+	}, at.Subscription, at.Seq)
 	return r, err
 }
 
@@ -105,20 +109,20 @@ const openCrash = `(
 	WHERE x.seq = d.seq AND x.subscription = d.subscription AND x.counted = 0 AND d.suspect AND x.at > coalesce(d.since, 0)
 	  AND x.at > coalesce((SELECT max(a.ended_at) FROM busgen_attempts a WHERE a.seq = d.seq AND a.subscription = d.subscription), 0))`
 
-// store writes what has become of a delivery. since is when it began anew; nil for what the file says.
-func store(c *database.Conn, at rowKey, r *ledger.Row, now time.Time, since any) error {
+// Store writes what has become of a delivery. since is when it began anew; nil for what the file says.
+func Store(c *database.Conn, at RowKey, r *ledger.Row, now time.Time, since any) error {
 	due, wait := any(nil), any(nil)
 	switch {
 	case r.State == ledger.Done:
-		if err := noteHandled(c, at.subscription, at.seq); err != nil {
+		if err := noteHandled(c, at.Subscription, at.Seq); err != nil {
 			return err
 		}
-		return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq)
+		return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.Subscription, at.Seq)
 	case r.State == ledger.Discarded:
-		return discardAfter(c, at, r.Reason, r.Failures+r.Uncounted, text(r.Progress), r.Together)
+		return discardAfter(c, at, r.Reason, r.Failures+r.Uncounted, Text(r.Progress), r.Together)
 	case r.State == ledger.Dead, r.State == ledger.Held && r.Lane != "":
 	case r.Due.IsZero() && !r.PutOff:
-		due = atOnce
+		due = AtOnce
 	case r.Due.IsZero(): // that it was put off is in its due time
 		due, wait = now, 0
 	case !r.HeldSince.IsZero():
@@ -128,21 +132,21 @@ func store(c *database.Conn, at rowKey, r *ledger.Row, now time.Time, since any)
 			wait = r.Due.Sub(r.Set).Microseconds()
 		}
 	}
-	return put(c, at, r, rowStates[r.State], due, wait, since)
+	return Put(c, at, r, rowStates[r.State], due, wait, since)
 }
 
-// put writes the row of an open or dead delivery.
-func put(c *database.Conn, at rowKey, r *ledger.Row, state string, due, wait, since any) error {
+// Put writes the row of an open or dead delivery.
+func Put(c *database.Conn, at RowKey, r *ledger.Row, state string, due, wait, since any) error {
 	var dead, reason any
 	switch {
-	case state == rowDead:
+	case state == RowDead:
 		dead, reason = r.Ended, r.Reason
 	case r.Retried:
 		reason = wasDead
 	}
-	return c.Exec(upsertDelivery, at.subscription, at.seq, state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Together,
-		due, wait, dead, reason, text(r.Fingerprint), text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed,
-		text(r.Lane), text(r.Key), r.Run, r.Suspended, r.Undoing)
+	return c.Exec(upsertDelivery, at.Subscription, at.Seq, state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Together,
+		due, wait, dead, reason, Text(r.Fingerprint), Text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed,
+		Text(r.Lane), Text(r.Key), r.Run, r.Suspended, r.Undoing)
 }
 
 // upsertDelivery writes the row of a delivery. Of a row that is there, what no turn changes stays.
@@ -157,40 +161,40 @@ const upsertDelivery = `
 		since = coalesce(excluded.since, since), lane = excluded.lane, key = excluded.key, suspended = excluded.suspended,
 		undoing = undoing OR excluded.undoing`
 
-// discard settles a dead letter.
-func discard(c *database.Conn, at rowKey, reason string) error {
+// Discard settles a dead letter.
+func Discard(c *database.Conn, at RowKey, reason string) error {
 	return discardAfter(c, at, reason, nil, nil, nil)
 }
 
 // discardAfter settles a delivery without its having been handled. Of an open one the row may be older than what its
 // turn has brought: how many executions may have happened so far, its progress, and whether it is a suspect.
-func discardAfter(c *database.Conn, at rowKey, reason string, executions, progress, suspect any) error {
+func discardAfter(c *database.Conn, at RowKey, reason string, executions, progress, suspect any) error {
 	err := c.Exec(`
 		INSERT OR REPLACE INTO busgen_discarded (seq, subscription, reason, at, dead_at, dead_reason, fingerprint, failures, progress, redriven, replayed, uncounted, suspect, run, undoing)
 		SELECT ?2, ?1, ?3, ?4, d.dead_at, d.reason, d.fingerprint, coalesce(?5, d.failures), iif(?5 IS NULL, d.progress, ?6), d.redriven, d.replayed,
 		       d.uncounted, coalesce(?7, d.suspect), coalesce(d.run, 0), coalesce(d.undoing, 0)
 		FROM (SELECT 1) LEFT JOIN busgen_deliveries d ON d.subscription = ?1 AND d.seq = ?2`,
-		at.subscription, at.seq, reason, time.Now(), executions, progress, suspect)
+		at.Subscription, at.Seq, reason, time.Now(), executions, progress, suspect)
 	if err != nil {
 		return err
 	}
-	if err := c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.subscription, at.seq); err != nil {
+	if err := c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.Subscription, at.Seq); err != nil {
 		return err
 	}
-	return forgetCancelled(c, at)
+	return ForgetCancelled(c, at)
 }
 
 const insertAttempt = `
 	INSERT INTO busgen_attempts (seq, subscription, n, kind, started_at, ended_at, error, error_type, member, stack, log)
 	SELECT ?1, ?2, 1 + (SELECT count(*) FROM busgen_attempts WHERE seq = ?1 AND subscription = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`
 
-// addAttempt puts a failed attempt on record.
-func addAttempt(c *database.Conn, at rowKey, a event.FailedAttempt) error {
+// AddAttempt puts a failed attempt on record.
+func AddAttempt(c *database.Conn, at RowKey, a event.FailedAttempt) error {
 	var started any
 	if !a.Started.IsZero() {
 		started = a.Started
 	}
-	return c.Exec(insertAttempt, at.seq, at.subscription, a.Kind, started, a.Ended, a.Error, text(a.ErrorType), text(a.Member), text(a.Stack), text(a.Log))
+	return c.Exec(insertAttempt, at.Seq, at.Subscription, a.Kind, started, a.Ended, a.Error, Text(a.ErrorType), Text(a.Member), Text(a.Stack), Text(a.Log))
 }
 
 // number is NULL for 0.
@@ -201,8 +205,8 @@ func number(n int) any {
 	return n
 }
 
-// text is NULL for an empty text.
-func text(s string) any {
+// Text is NULL for an empty text.
+func Text(s string) any {
 	if s == "" {
 		return nil
 	}
@@ -221,18 +225,27 @@ func noteHandled(c *database.Conn, subscription, seq int64) error {
 		ON CONFLICT DO UPDATE SET at = excluded.at`, seq, subscription, time.Now())
 }
 
-// noteHistory makes the attempts of a delivery that begins anew history: they stay on
+// NoteHistory makes the attempts of a delivery that begins anew history: they stay on
 // record, and no longer count.
-func noteHistory(c *database.Conn, at rowKey, now time.Time) error {
+func NoteHistory(c *database.Conn, at RowKey, now time.Time) error {
 	return c.Exec(`
 		INSERT INTO busgen_outcomes (seq, subscription, history, at)
 		VALUES (?1, ?2, (SELECT count(*) FROM busgen_attempts a WHERE a.seq = ?1 AND a.subscription = ?2), ?3)
-		ON CONFLICT DO UPDATE SET history = excluded.history, at = excluded.at`, at.seq, at.subscription, now)
+		ON CONFLICT DO UPDATE SET history = excluded.history, at = excluded.at`, at.Seq, at.Subscription, now)
 }
 
-// failuresOf is the retry_count of the view events, for an event l of the log:
+// FailuresOf is the retry_count of the view events, for an event l of the log:
 // the most failed attempts that a subscription has made since its last redrive.
-const failuresOf = `
+const FailuresOf = `
 	coalesce((SELECT max(n) FROM (
 	  SELECT count(*) AS n FROM busgen_attempts a LEFT JOIN busgen_outcomes o ON o.seq = a.seq AND o.subscription = a.subscription
 	  WHERE a.seq = l.seq AND a.n > coalesce(o.history, 0) GROUP BY a.subscription)), 0)`
+
+// RowKey is where a delivery is in the file: the numbers of its subscription and of
+// its event.
+type RowKey struct{ Subscription, Seq int64 }
+
+// ForgetCancelled removes what was cancelled of a delivery: it begins anew, or is settled.
+func ForgetCancelled(c *database.Conn, at RowKey) error {
+	return c.Exec("DELETE FROM busgen_cancelled WHERE seq = ? AND subscription = ?", at.Seq, at.Subscription)
+}

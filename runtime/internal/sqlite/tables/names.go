@@ -1,28 +1,30 @@
-package sqlite
+package tables
 
 import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/google/uuid"
+
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// subscriptionNamed is the id of a subscription by the name it has or had, for a
+// SubscriptionNamed is the id of a subscription by the name it has or had, for a
 // parameter ?1 in SQL.
-const subscriptionNamed = `coalesce(
+const SubscriptionNamed = `coalesce(
 	(SELECT id FROM busgen_subscriptions WHERE name = ?1), (SELECT subscription FROM busgen_former_names WHERE name = ?1))`
 
-// allNames is a table of the names that subscriptions have and had.
-const allNames = "(SELECT id, name FROM busgen_subscriptions UNION ALL SELECT subscription, name FROM busgen_former_names)"
+// AllNames is a table of the names that subscriptions have and had.
+const AllNames = "(SELECT id, name FROM busgen_subscriptions UNION ALL SELECT subscription, name FROM busgen_former_names)"
 
-// knownSubscription is a subscription of the file.
-type knownSubscription struct {
-	id      int64 // 0 if there is none
-	name    string
-	pattern string
+// KnownSubscription is a subscription of the file.
+type KnownSubscription struct {
+	ID      int64 // 0 if there is none
+	Name    string
+	Pattern string
 }
 
 // namesByID has the names of subscriptions and types that a list needs, each read once: a list has few of them, and to
@@ -33,13 +35,13 @@ type namesByID struct {
 }
 
 type versionedName struct {
-	name    string
-	version int
+	Name    string
+	Version int
 }
 
-func newNamesByID() namesByID { return namesByID{map[int64]string{}, map[int64]versionedName{}} }
+func NewNamesByID() namesByID { return namesByID{map[int64]string{}, map[int64]versionedName{}} }
 
-func (n namesByID) subscription(c *database.Conn, id int64) (string, error) {
+func (n namesByID) Subscription(c *database.Conn, id int64) (string, error) {
 	return once(n.subscriptions, id, func() (name string, err error) {
 		err = c.Query("SELECT name FROM busgen_subscriptions WHERE id = ?", func(s *sqlite3.Stmt) error {
 			name = s.ColumnText(0)
@@ -49,7 +51,7 @@ func (n namesByID) subscription(c *database.Conn, id int64) (string, error) {
 	})
 }
 
-func (n namesByID) eventType(c *database.Conn, id int64) (versionedName, error) {
+func (n namesByID) EventType(c *database.Conn, id int64) (versionedName, error) {
 	return once(n.types, id, func() (v versionedName, err error) {
 		err = c.Query("SELECT name, version FROM busgen_types WHERE id = ?", func(s *sqlite3.Stmt) error {
 			v = versionedName{s.ColumnText(0), s.ColumnInt(1)}
@@ -69,10 +71,10 @@ func once[T any](known map[int64]T, id int64, read func() (T, error)) (value T, 
 	return value, err
 }
 
-// knownConsumer returns the subscription that has a name, or had it before.
-func knownConsumer(c *database.Conn, name string) (found knownSubscription, err error) {
-	err = c.Query("SELECT id, name, pattern FROM busgen_subscriptions WHERE id = "+subscriptionNamed, func(s *sqlite3.Stmt) error {
-		found = knownSubscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)}
+// KnownConsumer returns the subscription that has a name, or had it before.
+func KnownConsumer(c *database.Conn, name string) (found KnownSubscription, err error) {
+	err = c.Query("SELECT id, name, pattern FROM busgen_subscriptions WHERE id = "+SubscriptionNamed, func(s *sqlite3.Stmt) error {
+		found = KnownSubscription{s.ColumnInt64(0), s.ColumnText(1), s.ColumnText(2)}
 		return nil
 	}, name)
 	return found, err
@@ -80,15 +82,15 @@ func knownConsumer(c *database.Conn, name string) (found knownSubscription, err 
 
 // formerConsumer finds the subscription that an alias of the spec stands for; its id
 // is 0 if there is none besides the one that was found by the name.
-func formerConsumer(c *database.Conn, spec engine.ConsumerSpec, found knownSubscription) (former knownSubscription, err error) {
+func formerConsumer(c *database.Conn, spec engine.ConsumerSpec, found KnownSubscription) (former KnownSubscription, err error) {
 	for _, alias := range spec.Aliases {
-		other, err := knownConsumer(c, alias)
+		other, err := KnownConsumer(c, alias)
 		switch {
 		case err != nil:
 			return former, err
-		case other.id == 0 || other.id == found.id || other.id == former.id:
+		case other.ID == 0 || other.ID == found.ID || other.ID == former.ID:
 			continue
-		case found.id != 0 || former.id != 0:
+		case found.ID != 0 || former.ID != 0:
 			return former, &event.AliasError{Name: spec.Name, Alias: alias}
 		}
 		former = other
@@ -96,46 +98,46 @@ func formerConsumer(c *database.Conn, spec engine.ConsumerSpec, found knownSubsc
 	return former, nil
 }
 
-// nameConsumer finds the subscription of a spec, and gives it the name it has now if
+// NameConsumer finds the subscription of a spec, and gives it the name it has now if
 // it is known by a former one. Of one that is new the id is 0.
-func nameConsumer(c *database.Conn, spec engine.ConsumerSpec) (found knownSubscription, err error) {
-	if found, err = knownConsumer(c, spec.Name); err != nil {
+func NameConsumer(c *database.Conn, spec engine.ConsumerSpec) (found KnownSubscription, err error) {
+	if found, err = KnownConsumer(c, spec.Name); err != nil {
 		return found, err
 	}
 	former, err := formerConsumer(c, spec, found)
 	if err != nil {
 		return found, err
 	}
-	if found.id == 0 {
+	if found.ID == 0 {
 		found = former
 	}
-	if found.id == 0 || found.name == spec.Name || len(spec.Aliases) == 0 {
+	if found.ID == 0 || found.Name == spec.Name || len(spec.Aliases) == 0 {
 		return found, nil // a program that knows a former name only uses the subscription as it is
 	}
-	was := found.name
-	found.name = spec.Name
-	return found, renameConsumer(c, found.id, was, spec.Name)
+	was := found.Name
+	found.Name = spec.Name
+	return found, renameConsumer(c, found.ID, was, spec.Name)
 }
 
-// formerNamesKnown tells whether there is nothing to write about the aliases of a spec.
-func formerNamesKnown(c *database.Conn, spec engine.ConsumerSpec, found knownSubscription) (bool, error) {
+// FormerNamesKnown tells whether there is nothing to write about the aliases of a spec.
+func FormerNamesKnown(c *database.Conn, spec engine.ConsumerSpec, found KnownSubscription) (bool, error) {
 	if _, err := formerConsumer(c, spec, found); err != nil {
 		return false, err
 	}
 	for _, alias := range spec.Aliases {
-		if former, err := knownConsumer(c, alias); err != nil || former.id == 0 {
+		if former, err := KnownConsumer(c, alias); err != nil || former.ID == 0 {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// keepFormerNames notes aliases that the file has never seen: a program of before, or
+// KeepFormerNames notes aliases that the file has never seen: a program of before, or
 // its exported dead letters, may come with them.
-func keepFormerNames(c *database.Conn, id int64, spec engine.ConsumerSpec) error {
+func KeepFormerNames(c *database.Conn, id int64, spec engine.ConsumerSpec) error {
 	for _, alias := range spec.Aliases {
-		former, err := knownConsumer(c, alias)
-		if err == nil && former.id == 0 {
+		former, err := KnownConsumer(c, alias)
+		if err == nil && former.ID == 0 {
 			err = c.Exec("INSERT INTO busgen_former_names (name, subscription) VALUES (?, ?)", alias, id)
 		}
 		if err != nil {
@@ -159,35 +161,11 @@ func renameConsumer(c *database.Conn, id int64, from, to string) error {
 			return err
 		}
 	}
-	return audit(c, event.AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
+	return Audit(c, event.AuditEntry{Actor: "busgen", Action: "rename", Subscription: to, Count: 1, Detail: "it was " + from + " before"})
 }
 
-// freeNames takes former names away from subscriptions whose present name is wanted
-// at the same time: what has the former name now is something else.
-func freeNames(c *database.Conn, specs []engine.ConsumerSpec, inUse []*consumer) error {
-	wanted := map[string]bool{}
-	for _, spec := range specs {
-		wanted[spec.Name] = true
-	}
-	for _, one := range inUse {
-		wanted[one.name] = true
-	}
-	for _, spec := range specs {
-		found, err := knownConsumer(c, spec.Name)
-		if err != nil {
-			return err
-		}
-		if found.name != spec.Name && wanted[found.name] {
-			if err := c.Exec("DELETE FROM busgen_former_names WHERE name = ?", spec.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// insertConsumer adds a subscription, and returns its id.
-func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err error) {
+// InsertConsumer adds a subscription, and returns its id.
+func InsertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err error) {
 	start := int64(0)
 	if !spec.FromBeginning {
 		if start, err = c.Int64("SELECT max(seq) FROM busgen_log"); err != nil {
@@ -200,7 +178,7 @@ func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err e
 		return 0, err
 	}
 	id = c.LastInsertRowID()
-	if err := declareRoutes(c, id, spec.Pattern); err != nil {
+	if err := DeclareRoutes(c, id, spec.Pattern); err != nil {
 		return 0, err
 	}
 	// Delayed events are on nobody's way, not even when their time has passed.
@@ -212,5 +190,15 @@ func insertConsumer(c *database.Conn, spec engine.ConsumerSpec) (id int64, err e
 		WHERE l.due_at IS NOT NULL AND l.seq > ?2 AND l.seq NOT IN (SELECT seq FROM busgen_origins)`, id, start)
 }
 
-// storedName is the name in the file, for those who have none of their own.
-func storedName(_ int64, stored string) string { return stored }
+// StoredName is the name in the file, for those who have none of their own.
+func StoredName(_ int64, stored string) string { return stored }
+
+// Audit writes what was done, in the transaction that does it.
+func Audit(c *database.Conn, e event.AuditEntry) error {
+	var event any
+	if e.EventID != uuid.Nil {
+		event = e.EventID[:]
+	}
+	return c.Exec("INSERT INTO busgen_audit (at, actor, action, event, subscription, count, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		time.Now(), e.Actor, e.Action, event, Text(e.Subscription), e.Count, Text(e.Detail))
+}

@@ -1,4 +1,4 @@
-package sqlite
+package tables
 
 import (
 	"context"
@@ -12,31 +12,31 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"slices"
+
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 	"github.com/busgen/busgen/runtime/internal/sqlite/fault"
 )
 
 //go:embed schema.sql
-var schema string
+var Schema string
 
 const (
 	// applicationID marks the file as ours: "busg" in ASCII.
 	applicationID = 0x62757367
-	// schemaVersion is the user_version of schema.sql.
-	schemaVersion = 1
-	// FileFormat is that for others.
-	FileFormat = schemaVersion
+	// SchemaVersion is the user_version of schema.sql.
+	SchemaVersion = 1
 )
 
-// migrations are the statements that lead from each version to the next: the first from version 1, and the last to
-// schemaVersion, with the schema of schema.sql. Once released they are never edited.
-var migrations []string
+// Migrations are the statements that lead from each version to the next: the first from version 1, and the last to
+// SchemaVersion, with the schema of schema.sql. Once released they are never edited.
+var Migrations []string
 
-// migrate makes sure that the file is one of ours in the current version, and
+// Migrate makes sure that the file is one of ours in the current version, and
 // creates the schema in an empty one. A file it refuses is left untouched.
-func migrate(c *database.Conn) error {
-	empty, err := inspect(c)
+func Migrate(c *database.Conn) error {
+	empty, err := Inspect(c)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func migrate(c *database.Conn) error {
 	if err := c.ExecScript("PRAGMA journal_size_limit=67108864"); err != nil || made {
 		return err
 	}
-	if err := upgrade(c, migrations); err != nil {
+	if err := Upgrade(c, Migrations); err != nil {
 		return err
 	}
 	return isSchema(c)
@@ -74,10 +74,10 @@ func create(c *database.Conn) (made bool, err error) {
 	// rewriting the file. BEGIN IMMEDIATE would make it a file without that.
 	err = c.ExecScript("BEGIN; PRAGMA auto_vacuum=INCREMENTAL")
 	if err == nil {
-		made, err = inspect(c)
+		made, err = Inspect(c)
 	}
 	if made {
-		err = c.ExecScript(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, schemaVersion))
+		err = c.ExecScript(Schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, SchemaVersion))
 	}
 	if !c.GetAutocommit() {
 		err = errors.Join(err, c.Exec("ROLLBACK"))
@@ -85,9 +85,9 @@ func create(c *database.Conn) (made bool, err error) {
 	return made, err
 }
 
-// upgrade runs the migrations that the file has not seen yet, each in one
+// Upgrade runs the migrations that the file has not seen yet, each in one
 // transaction with the version that it leads to.
-func upgrade(c *database.Conn, migrations []string) error {
+func Upgrade(c *database.Conn, migrations []string) error {
 	version, err := c.Int64("PRAGMA user_version")
 	if err != nil || int(version) > len(migrations) {
 		return err
@@ -116,7 +116,7 @@ func step(c *database.Conn, migration string, version int64) error {
 			return err
 		}
 		return c.Query("PRAGMA foreign_key_check", func(s *sqlite3.Stmt) error {
-			if !isOurs(s.ColumnText(0)) {
+			if !IsOurs(s.ColumnText(0)) {
 				return nil // a table of the program, which may not care
 			}
 			return fmt.Errorf("a row of %s refers to one of %s that is missing", s.ColumnText(0), s.ColumnText(2))
@@ -128,8 +128,8 @@ func step(c *database.Conn, migration string, version int64) error {
 	return nil
 }
 
-// inspect tells an empty file from one of ours; anything else is an error.
-func inspect(c *database.Conn) (empty bool, err error) {
+// Inspect tells an empty file from one of ours; anything else is an error.
+func Inspect(c *database.Conn) (empty bool, err error) {
 	tables, id, version, err := header(c)
 	switch {
 	case err != nil:
@@ -143,10 +143,10 @@ func inspect(c *database.Conn) (empty bool, err error) {
 		}
 	case version < 1:
 		return false, noVersion(c, version)
-	case version > schemaVersion:
+	case version > SchemaVersion:
 		return false, &event.StorageError{
 			Fault: event.TooNew, Op: "open", Path: c.Path,
-			Hint: fmt.Sprintf("it has schema version %d and this program knows versions up to %d; update the program", version, schemaVersion),
+			Hint: fmt.Sprintf("it has schema version %d and this program knows versions up to %d; update the program", version, SchemaVersion),
 		}
 	}
 	return false, nil
@@ -175,10 +175,10 @@ func header(c *database.Conn) (tables, id, version int64, err error) {
 	return tables, id, version, err
 }
 
-// kinds are the tables, views, indexes and triggers of the schema, by their names.
-var kinds = func() map[string]string {
+// Kinds are the tables, views, indexes and triggers of the schema, by their names.
+var Kinds = func() map[string]string {
 	all := map[string]string{}
-	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?(TABLE|VIEW|INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(schema, -1) {
+	for _, found := range regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?(TABLE|VIEW|INDEX|TRIGGER) (\w+)`).FindAllStringSubmatch(Schema, -1) {
 		all[found[2]] = strings.ToLower(found[1])
 	}
 	return all
@@ -191,7 +191,7 @@ func isSchema(c *database.Conn) error {
 	var tables []string
 	err := c.QueryOnce("SELECT type, name, rootpage FROM sqlite_schema", func(s *sqlite3.Stmt) error {
 		kind, name := s.ColumnText(0), strings.ToLower(s.ColumnText(1))
-		want, ours := kinds[name]
+		want, ours := Kinds[name]
 		switch {
 		case !ours:
 		case kind != want:
@@ -223,12 +223,12 @@ func isSchema(c *database.Conn) error {
 	}
 }
 
-// upToDate refuses a file that a bus has yet to bring to the current schema. Those
+// UpToDate refuses a file that a bus has yet to bring to the current schema. Those
 // that only look into a file do not do that: the program that owns it may be older.
-func upToDate(c *database.Conn) error {
+func UpToDate(c *database.Conn) error {
 	version, err := c.Int64("PRAGMA user_version")
 	switch {
-	case err != nil || version == schemaVersion:
+	case err != nil || version == SchemaVersion:
 		return err
 	case version < 1:
 		return noVersion(c, version)
@@ -236,13 +236,13 @@ func upToDate(c *database.Conn) error {
 	return &event.StorageError{
 		Fault: event.TooOld, Op: "open", Path: c.Path,
 		Hint: fmt.Sprintf("it has schema version %d, and this program works with version %d: start the new version of the program "+
-			"that uses it, which upgrades it, or look at it with the older busgen", version, schemaVersion),
+			"that uses it, which upgrades it, or look at it with the older busgen", version, SchemaVersion),
 	}
 }
 
-// openWriter opens the connection that writes, creating the file and the
+// OpenWriter opens the connection that writes, creating the file and the
 // schema when there is none, until ctx ends.
-func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, error) {
+func OpenWriter(ctx context.Context, path, vfsName string) (*database.Conn, error) {
 	path, vfsName, err := database.Locate(path, vfsName)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, erro
 	// Of several processes that switch a new file to a write-ahead log, SQLite
 	// refuses some at once, where waiting could be a deadlock.
 	began := time.Now()
-	for err = migrate(c); errors.Is(err, sqlite3.BUSY) && ctx.Err() == nil && time.Since(began) < database.BusyTimeout; err = migrate(c) {
+	for err = Migrate(c); errors.Is(err, sqlite3.BUSY) && ctx.Err() == nil && time.Since(began) < database.BusyTimeout; err = Migrate(c) {
 		time.Sleep(time.Millisecond + rand.N(4*time.Millisecond))
 	}
 	if err != nil && ctx.Err() != nil {
@@ -272,8 +272,8 @@ func openWriter(ctx context.Context, path, vfsName string) (*database.Conn, erro
 	return c, nil
 }
 
-// openReader opens a connection that cannot write.
-func openReader(path, vfsName string) (*database.Conn, error) {
+// OpenReader opens a connection that cannot write.
+func OpenReader(path, vfsName string) (*database.Conn, error) {
 	c, err := database.Connect(path, vfsName, sqlite3.OPEN_READWRITE)
 	if err != nil {
 		return nil, err
@@ -283,4 +283,14 @@ func openReader(path, vfsName string) (*database.Conn, error) {
 		return nil, fault.Wrap("open", path, err)
 	}
 	return c, nil
+}
+
+// publicViews are what the bus has in the file for others to use. Everything else of it has a
+// name that begins with busgen_.
+var publicViews = []string{"events", "dead_letters", "event_subscriptions", "outbox"}
+
+// IsOurs tells whether a name in the database belongs to the bus.
+func IsOurs(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "busgen_") || slices.Contains(publicViews, name)
 }

@@ -1,4 +1,7 @@
-package dispatch
+// Package errs has the errors that end attempts, those with which handlers steer their bus, and what the dispatcher asks
+// of an error of the program: its text, its type, its code, and whether a rule matches it. Methods of such errors may
+// panic. Read errors.go, usercode.go and handler_error.go.
+package errs
 
 import (
 	"context"
@@ -8,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"cmp"
+
 	"github.com/google/uuid"
 )
 
@@ -15,7 +20,7 @@ import (
 // decided: it has timed out, or it has returned and left a goroutine behind.
 var ErrOver = errors.New("this attempt is over: events published through its context are not stored")
 
-// ErrEntered is returned by [Attempt.Enter] if the handler was called before.
+// ErrEntered is returned by [dispatch.Attempt.Enter] if the handler was called before.
 var ErrEntered = errors.New("the handler was called before in this attempt")
 
 // TimeoutError is the failure of an attempt that outlived its deadline, and
@@ -127,7 +132,7 @@ func (e *BatchError) Error() string {
 			fmt.Fprintf(&text, "; and %d more", len(indexes)-shown)
 			break
 		}
-		words, _ := textOf(e.Items[i])
+		words, _ := TextOf(e.Items[i])
 		fmt.Fprintf(&text, "; item %d: %s", i, words)
 	}
 	return text.String()
@@ -143,7 +148,7 @@ func (e *BatchError) Unwrap() (all []error) {
 
 // A handler steers by the error it returns, however deep it is wrapped. If there
 // are several of these in one error, the outermost decides.
-type steering interface {
+type Steering interface {
 	error
 	steer()
 }
@@ -175,7 +180,7 @@ func (*AnsweredError) steer()   {}
 
 // Steers tells whether a handler asks for something with the error that it returns.
 func Steers(err error) bool {
-	asked, _ := find[steering](err)
+	asked, _ := Find[Steering](err)
 	return asked != nil
 }
 
@@ -217,4 +222,73 @@ func (e *HopLimitError) Error() string {
 	return fmt.Sprintf("%s was not published: event %s of type %s is %d hops from the event that everything began with, and the limit is %d: "+
 		"handlers publish events whose handlers publish events; stop one of them, or raise the limit (WithHopLimit) if that is meant",
 		e.EventType, e.Parent, e.ParentType, e.Hops-1, e.Limit)
+}
+
+// StepError ends a delivery because of its steps, which no other attempt would change. The handler does not matter any
+// more: the attempt has failed with it.
+type StepError struct {
+	Reason string // of the dead letter
+	Err    error
+}
+
+// Error says what is wrong.
+func (e *StepError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *StepError) Unwrap() error { return e.Err }
+
+func (*StepError) steer() {}
+
+// NameError says that a step has no good name.
+type NameError struct {
+	Name    string
+	Problem string
+}
+
+// Error names the step.
+func (e *NameError) Error() string { return fmt.Sprintf("step %q: %s", e.Name, e.Problem) }
+
+// RollbackError gives the delivery up: its steps are undone.
+type RollbackError struct{ Err error }
+
+// Error is the text of the cause.
+func (e *RollbackError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RollbackError) Unwrap() error { return e.Err }
+
+func (*RollbackError) steer() {}
+
+// UncommittedError says that a transaction could not be stored, which is not the handler's
+// failure. The delivery is tried again, and the attempt does not count.
+type UncommittedError struct {
+	Err  error
+	What string // could not be stored; empty for the transaction
+}
+
+// Error says why.
+func (e *UncommittedError) Error() string {
+	return cmp.Or(e.What, "the transaction of the handler could not be stored") + ": " + e.Err.Error()
+}
+
+// Unwrap returns why.
+func (e *UncommittedError) Unwrap() error { return e.Err }
+
+// WaitCycleError is returned to a handler that would wait for an event whose handlers wait
+// for the handler's own event, directly or through others. Nothing was done: the wait
+// would never have ended.
+type WaitCycleError struct {
+	// Path is the circle: the handler of each event waits for the next one. The first is
+	// the event whose handler was refused, and it is the last again.
+	Path []uuid.UUID
+}
+
+// Error lists the events of the circle.
+func (e *WaitCycleError) Error() string {
+	path := make([]string, len(e.Path))
+	for i, id := range e.Path {
+		path[i] = id.String()
+	}
+	return fmt.Sprintf("waiting for this event would never end, because the handlers wait in a circle: %s; "+
+		"let one of them return without waiting for the next", strings.Join(path, " waits for "))
 }

@@ -1,4 +1,4 @@
-package dispatch
+package errs
 
 import "reflect"
 
@@ -71,7 +71,7 @@ func each(err error, f func(error) bool) bool {
 // OwnWords returns the error of a handler without what others have returned: [errors.Is] and
 // [errors.As] do not find that. It is the error itself if there is nothing of others in it.
 func OwnWords(err error) error {
-	if others, _ := find[*HandlerError](err); others == nil {
+	if others, _ := Find[*HandlerError](err); others == nil {
 		return err
 	}
 	return words{err}

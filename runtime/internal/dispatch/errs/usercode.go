@@ -1,4 +1,4 @@
-package dispatch
+package errs
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ import (
 // them must not end the process, so each call is made here, with recover. Nor must
 // it end the goroutine of a worker, so it runs on one of its own.
 
-// textOf returns the text of an error, at most errorLimit bytes. It reports false
+// TextOf returns the text of an error, at most errorLimit bytes. It reports false
 // when the error panics instead of saying what it is.
-func textOf(err error) (text string, ok bool) {
+func TextOf(err error) (text string, ok bool) {
 	defer func() {
 		if recover() != nil {
-			text, ok = unreadable(err, "Error"), false
+			text, ok = Unreadable(err, "Error"), false
 		}
 	}()
 	text = err.Error()
@@ -30,8 +30,8 @@ func textOf(err error) (text string, ok bool) {
 	return text, true
 }
 
-// unreadable describes an error that panics in one of its methods.
-func unreadable(err error, methods string) string {
+// Unreadable describes an error that panics in one of its methods.
+func Unreadable(err error, methods string) string {
 	err = innermost(err)
 	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Sprintf("(the handler returned a nil pointer of type %T as its error: return nil itself to say that all went well)", err)
@@ -39,9 +39,9 @@ func unreadable(err error, methods string) string {
 	return fmt.Sprintf("(an error of type %T, which panics in %s)", err, methods)
 }
 
-// find is [errors.As] for what a handler says itself: see [HandlerError]. It reports false when a
+// Find is [errors.As] for what a handler says itself: see [HandlerError]. It reports false when a
 // method of the error (Unwrap, Is or As) panics before it is found.
-func find[T error](err error) (found T, ok bool) {
+func Find[T error](err error) (found T, ok bool) {
 	defer func() { ok = recover() == nil }()
 	each(err, func(err error) (is bool) {
 		if found, is = err.(T); is {
@@ -57,7 +57,7 @@ func find[T error](err error) (found T, ok bool) {
 // wrapper.
 func innermost(err error) error {
 	for {
-		_, steers := err.(steering)
+		_, steers := err.(Steering)
 		if !steers && reflect.TypeOf(err) != wrapper {
 			return err
 		}
@@ -72,8 +72,8 @@ func innermost(err error) error {
 // wrapper is the type that fmt.Errorf returns for %w.
 var wrapper = reflect.TypeOf(fmt.Errorf("%w", errors.New("")))
 
-// matches asks a function of the program about an error of a handler.
-func matches(match func(error) bool, err error) (ok bool) {
+// Matches asks a function of the program about an error of a handler.
+func Matches(match func(error) bool, err error) (ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
@@ -93,26 +93,26 @@ type panicked struct {
 	kind string // the Go type of the value
 }
 
-func newPanicked(cause any) *panicked {
+func NewPanicked(cause any) *panicked {
 	return &panicked{"panic: " + guard.PanicText(cause), fmt.Sprintf("%T", cause)}
 }
 
 // Error says what the panic was about.
 func (p *panicked) Error() string { return p.text }
 
-// typeName names the Go type that says most about an error: that of what a handler
+// TypeName names the Go type that says most about an error: that of what a handler
 // has panicked with, or of the first one that is not merely a wrapper.
-func typeName(err error) string {
+func TypeName(err error) string {
 	if p, ok := err.(*panicked); ok {
 		return p.kind
 	}
 	return fmt.Sprintf("%T", innermost(err))
 }
 
-// codeOf returns the code that an error, or one that it wraps, says of itself by a method, as errors of HTTP clients,
+// CodeOf returns the code that an error, or one that it wraps, says of itself by a method, as errors of HTTP clients,
 // databases and commands do; "" for none. Dead letters with different codes are not of one kind. It calls code of the
 // program, so that a panic is no code.
-func codeOf(err error) (code string) {
+func CodeOf(err error) (code string) {
 	defer func() {
 		if recover() != nil {
 			code = ""

@@ -1,4 +1,4 @@
-package sqlite
+package tables
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/locks"
 )
 
-// visit is a file that is looked at, and perhaps changed. Whoever looks changes
+// Visit is a file that is looked at, and perhaps changed. Whoever looks changes
 // no byte of the file and of those beside it, creates and deletes none, and needs
 // no permission to write.
 //
@@ -25,22 +25,22 @@ import (
 // one. There the index is made in memory, and no lock is taken. Should a
 // process open the file meanwhile, it appends to the write-ahead log, which
 // disturbs nobody, until it moves the log into the database; that is noticed.
-type visit struct {
-	path   string
-	conn   *database.Conn
+type Visit struct {
+	Path   string
+	Conn   *database.Conn
 	writes bool            // conn can change the file
 	still  *database.Still // nil while a process has the file open
 	pinned *os.File
 }
 
-// openVisit opens a file in which a bus was opened before, to look at it.
-func openVisit(path string) (v visit, err error) {
-	v.path = path
+// OpenVisit opens a file in which a bus was opened before, to look at it.
+func OpenVisit(path string) (v Visit, err error) {
+	v.Path = path
 	return v, v.reopen()
 }
 
-// reading makes conn one that sees the file as it is now.
-func (v *visit) reading() error {
+// Reading makes conn one that sees the file as it is now.
+func (v *Visit) Reading() error {
 	if !v.isElsewhere() && (v.still == nil || v.still.IsCurrent()) {
 		return nil
 	}
@@ -49,27 +49,27 @@ func (v *visit) reading() error {
 
 // isElsewhere tells whether the name leads to another file than the one that is
 // open, or to none: it was moved, deleted or replaced, or nothing is open.
-func (v *visit) isElsewhere() bool {
-	return v.conn == nil || v.conn.HasMoved(sqlite3.FCNTL_FILE_POINTER) || v.conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER)
+func (v *Visit) isElsewhere() bool {
+	return v.Conn == nil || v.Conn.HasMoved(sqlite3.FCNTL_FILE_POINTER) || v.Conn.HasMoved(sqlite3.FCNTL_JOURNAL_POINTER)
 }
 
-// read is called after f has read, with its error.
-func (v *visit) read(err error) error {
+// Read is called after f has read, with its error.
+func (v *Visit) Read(err error) error {
 	if v.still == nil || v.still.IsIntact() {
 		return err
 	}
 	return &event.StorageError{
-		Fault: event.Busy, Op: "read", Path: v.path,
+		Fault: event.Busy, Op: "read", Path: v.Path,
 		Hint: "a program began to use the file while it was read; try again",
 	}
 }
 
-// writing makes conn one that can change the file.
-func (v *visit) writing() error {
+// Writing makes conn one that can change the file.
+func (v *Visit) Writing() error {
 	if v.writes && !v.isElsewhere() {
 		return nil
 	}
-	path, under, err := database.Locate(v.path, "")
+	path, under, err := database.Locate(v.Path, "")
 	if err != nil {
 		return err
 	}
@@ -84,20 +84,20 @@ func (v *visit) writing() error {
 		return err
 	}
 	if err := c.SetFull(true); err != nil {
-		return errors.Join(fault.Wrap("open", v.path, err), c.Close())
+		return errors.Join(fault.Wrap("open", v.Path, err), c.Close())
 	}
-	err = v.shut()
-	v.conn, v.writes = c, true
+	err = v.Shut()
+	v.Conn, v.writes = c, true
 	return err
 }
 
 // reopen replaces conn by one that looks.
-func (v *visit) reopen() error {
-	path, under, err := database.Locate(v.path, "")
+func (v *Visit) reopen() error {
+	path, under, err := database.Locate(v.Path, "")
 	if err != nil {
 		return err
 	}
-	next := visit{path: v.path}
+	next := Visit{Path: v.Path}
 	if under == "" {
 		// What does not exist is for SQLite to say.
 		if next.pinned, next.still, err = database.Watch(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -108,38 +108,38 @@ func (v *visit) reopen() error {
 	if next.still != nil {
 		how = database.LookAtBoth
 		if err := requireOwnLog(path, under); err != nil {
-			return errors.Join(err, next.shut())
+			return errors.Join(err, next.Shut())
 		}
 	}
-	if next.conn, err = database.ConnectToLook(path, under, how); err != nil {
-		return unreadable(errors.Join(err, next.shut()))
+	if next.Conn, err = database.ConnectToLook(path, under, how); err != nil {
+		return unreadable(errors.Join(err, next.Shut()))
 	}
-	if err := ours(next.conn); err != nil {
-		next.conn = nil
-		return unreadable(errors.Join(err, next.shut()))
+	if err := ours(next.Conn); err != nil {
+		next.Conn = nil
+		return unreadable(errors.Join(err, next.Shut()))
 	}
-	err = v.shut()
+	err = v.Shut()
 	*v = next
 	return err
 }
 
-// shut closes what is open.
-func (v *visit) shut() (err error) {
-	if v.conn != nil {
-		err = fault.Wrap("close", v.path, v.conn.Close())
+// Shut closes what is open.
+func (v *Visit) Shut() (err error) {
+	if v.Conn != nil {
+		err = fault.Wrap("close", v.Path, v.Conn.Close())
 	}
 	if v.pinned != nil {
 		err = errors.Join(err, v.pinned.Close())
 	}
-	v.conn, v.pinned, v.still = nil, nil, nil
+	v.Conn, v.pinned, v.still = nil, nil, nil
 	return err
 }
 
 // ours closes a connection to a file in which no bus of this version was opened.
 func ours(c *database.Conn) error {
-	empty, err := inspect(c)
+	empty, err := Inspect(c)
 	if err == nil && !empty {
-		err = upToDate(c)
+		err = UpToDate(c)
 	}
 	if err == nil && !empty {
 		err = isSchema(c)
