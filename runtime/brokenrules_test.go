@@ -90,8 +90,10 @@ var brokenRules = []brokenRule{
 		"	if err == nil && d.label == nil {\n		err = l.refuseSteps()\n	}\n", ""},
 	{"TestResultsAreErased", "runtime/internal/sqlite/inspect_erase_texts.go",
 		"{\"busgen_steps\", \"name\", stepKey, stepsSettled},", ""},
-	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // in the order of the program
-		"	slices.Reverse(s.undos)\n", ""},
+	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // forwards
+		"b.of.At.Compare(a.of.At)", "a.of.At.Compare(b.of.At)"},
+	{"TestStepsAreUndoneInTheOrderInWhichTheyWereStored", "runtime/internal/dispatch/steps.go", // several have one time
+		"	if !now.After(s.newest) {", "	if !now.After(s.newest) && false {"},
 	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // what is undone is undone again
 		"&& a.findStep(s, engine.UndoPrefix+step.Name, nil) == nil {", "{"},
 	{"TestUndoRunsBackwards", "runtime/internal/sqlite/flush.go", // nobody knows why

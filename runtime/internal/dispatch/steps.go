@@ -71,6 +71,7 @@ type steps struct {
 	loaded  bool
 	stored  map[stepName]*engine.Step
 	bytes   int                // of their results
+	newest  time.Time          // when the newest of them was stored
 	used    map[string]uintptr // where the names of this attempt are used
 	running []string           // names of steps whose functions run, or have not returned
 	doom    error              // a StepError that ends the delivery; nil for none
@@ -189,8 +190,25 @@ func (a *Attempt) loadSteps(s *steps, rules *Steps) error {
 		one := &stored[i]
 		s.stored[stepName{one.Member, one.Name}] = one
 		s.bytes += len(one.Result)
+		if one.At.After(s.newest) {
+			s.newest = one.At
+		}
 	}
 	return nil
+}
+
+// StepTime returns when a step is stored: now, but behind all steps of the run. So these times are an order, whatever the clock
+// says.
+func (a *Attempt) StepTime() time.Time {
+	s := a.stepsOf()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now().Round(0).Truncate(time.Microsecond)
+	if !now.After(s.newest) {
+		now = s.newest.Add(time.Microsecond)
+	}
+	s.newest = now
+	return now
 }
 
 // maxStepName is how many bytes the name of a step has at most.
@@ -270,7 +288,7 @@ func (a *Attempt) Stepping(step engine.Step) (*engine.Stepping, error) {
 		point(step.Name, false)
 	}
 	step.Member = cmp.Or(step.Member, a.member())
-	step.Attempt, step.Started, step.At = a.Number, cmp.Or(step.Started, a.started), time.Now()
+	step.Attempt, step.Started, step.At = a.Number, cmp.Or(step.Started, a.started), a.StepTime()
 	s := a.stepsOf()
 	a.mu.Lock()
 	defer a.mu.Unlock()
