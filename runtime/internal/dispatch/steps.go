@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -209,6 +210,35 @@ func (a *Attempt) StepTime() time.Time {
 	}
 	s.newest = now
 	return now
+}
+
+// WentOn returns since when the handler has been at what it does now: since its last step, or the end of that if it is a sleep. It
+// is the zero time if no attempt before this one has stored a step, as far as this one has asked.
+func (a *Attempt) WentOn() (since time.Time) {
+	s := a.itsSteps()
+	if s == nil {
+		return since
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := false
+	for _, step := range s.stored {
+		before = before || step.Attempt < a.Number
+		at := step.At
+		if step.Kind == engine.StepSleep {
+			var until time.Time
+			if json.Unmarshal(step.Result, &until) == nil && until.After(at) {
+				at = until
+			}
+		}
+		if at.After(since) {
+			since = at
+		}
+	}
+	if !before {
+		return time.Time{}
+	}
+	return since
 }
 
 // maxStepName is how many bytes the name of a step has at most.
