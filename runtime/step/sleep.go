@@ -42,7 +42,10 @@ func sleep(ctx context.Context, name string, ends func() time.Time) error {
 	if err != nil { // a year of more than four digits
 		return c.attempt.Doom(event.ReasonPermanent, &ResultError{Step: name, Problem: "the time cannot be stored: " + err.Error()})
 	}
-	if err := c.attempt.StoreStep(c.step(engine.StepSleep, result)); err != nil {
+	_, ended := c.attempt.WatchStep(ctx, name, engine.StepSleep)
+	err = c.attempt.StoreStep(c.step(engine.StepSleep, result))
+	ended(err)
+	if err != nil {
 		return err
 	}
 	return wait(ctx, until)

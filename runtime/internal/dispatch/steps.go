@@ -291,6 +291,26 @@ func (a *Attempt) inStep() string {
 	return text
 }
 
+// WatchStep tells observers that a step is about to be done. It returns the context for that, and what tells them how it has
+// ended.
+func (a *Attempt) WatchStep(ctx context.Context, name string, kind engine.StepKind) (within context.Context, ended func(err error)) {
+	w := a.Watched()
+	if w == nil || w.Step == nil {
+		return ctx, func(error) {}
+	}
+	within, told := w.Step(ctx, name, kind)
+	return within, func(err error) {
+		stored := engine.StepKind("")
+		s := a.stepsOf()
+		s.mu.Lock()
+		if one := s.stored[stepName{a.member(), name}]; one != nil && one.Attempt == a.Number {
+			stored = one.Kind
+		}
+		s.mu.Unlock()
+		told(stored, err)
+	}
+}
+
 // StepRoom returns how many bytes the result of the next step may have, and why if that is not the limit of a result.
 func (a *Attempt) StepRoom() (room int, why string) {
 	s, limit := a.stepsOf(), a.handler.Steps.Limit

@@ -235,7 +235,10 @@ func (a *Attempt) callUndo(s *steps, one undo) error {
 	s.mu.Lock()
 	s.running = append(s.running, name)
 	s.mu.Unlock()
-	err := one.call(undoContext{a.Given(), one.ctx}, name)
+	ctx, ended := a.WatchStep(undoContext{a.Given(), one.ctx}, name, engine.StepUndo)
+	var err error
+	defer func() { ended(err) }() // also if it panics
+	err = one.call(ctx, name)
 	a.EndStep(name, err != nil)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", name, err)
