@@ -21,10 +21,11 @@ func newEventsSteps(on cli.Engines) *cobra.Command {
 		Long: `Steps prints, for each subscription whose handler works in steps (package step),
 whether it waits in one, and what it has stored: the step, its kind, when, how
 long it took, in which attempt, and its result. The kinds are do, tx, sleep,
-await (it waits for an event), event, none (no event has come in time), lost (the
-result could not be stored) and undo. RUN is one more for each replay, and each retry from the start. A step
-with an undo function has "yes" in UNDO, and "done" when it is undone. The
-beginning of the id is enough if no other id begins with it.
+await (it waits for an event), event, none (no event has come in time), lost
+(the result could not be stored) and undo. RUN is one more for each replay, and
+each retry from the start. A step with an undo function has "yes" in UNDO, and
+"done" when it is undone. The beginning of the id is enough if no other id
+begins with it.
 
 Results are hidden without --show-sensitive, because no catalogue says what is
 sensitive in them.
