@@ -154,6 +154,12 @@ func (env *Env) TestAnEventIsNotSlowBecauseItsHandlerWaitsInAStep(t *testing.T) 
 		}, runtime.WithRetry(retry.MaxAttempts(100), retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute), retry.Jitter(0)), unbroken)
 		f.MustStart()
 		f.Publish(1, 2)
+		time.Sleep(time.Minute)
+		lags, err := f.Bus.Lag(t.Context())
+		Must(t, err)
+		if len(lags) != 1 || lags[0].Waiting != 2 || lags[0].Suspended != 2 {
+			t.Errorf("two handlers wait in a step, and the lag is %+v", lags)
+		}
 		f.Idle()
 		var logged []string
 		for _, line := range f.Log.Level(t, "WARN") {
