@@ -43,7 +43,9 @@ func sleep(ctx context.Context, name string, ends func() time.Time) error {
 		return c.attempt.Doom(event.ReasonPermanent, &ResultError{Step: name, Problem: "the time cannot be stored: " + err.Error()})
 	}
 	_, ended := c.attempt.WatchStep(ctx, name, engine.StepSleep)
-	err = c.attempt.StoreStep(c.step(engine.StepSleep, result))
+	sleeping := c.step(engine.StepSleep, result)
+	sleeping.Shape = "" // it is that of every sleep, and there may be many
+	err = c.attempt.StoreStep(sleeping)
 	ended(err)
 	if err != nil {
 		return err
