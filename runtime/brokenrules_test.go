@@ -95,12 +95,18 @@ var brokenRules = []brokenRule{
 		"	if err == nil && d.label == nil {\n		err = l.refuseSteps()\n	}\n", ""},
 	{"TestResultsAreErased", "runtime/internal/sqlite/inspect_erase_texts.go",
 		"{\"busgen_steps\", \"name\", stepKey, stepsSettled},", ""},
-	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // in the order of the program
-		"	slices.Reverse(s.undos)\n", ""},
+	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // forwards
+		"b.of.At.Compare(a.of.At)", "a.of.At.Compare(b.of.At)"},
+	{"TestStepsAreUndoneInTheOrderInWhichTheyWereStored", "runtime/internal/dispatch/steps.go", // several have one time
+		"	if !now.After(s.newest) {", "	if !now.After(s.newest) && false {"},
 	{"TestUndoRunsBackwards", "runtime/internal/dispatch/undo.go", // what is undone is undone again
 		"&& a.findStep(s, engine.UndoPrefix+step.Name, nil) == nil {", "{"},
 	{"TestUndoRunsBackwards", "runtime/internal/sqlite/flush.go", // nobody knows why
 		"if next.Anew && d.Step != nil {", "if next.Anew && d.Step != nil && false {"},
+	{"TestAnEventIsNotSlowBecauseItsHandlerWaitsInAStep", "runtime/slow_event.go", // it was not tried before it has slept
+		"|| !a.WentOn().IsZero() || queue", "|| queue"},
+	{"TestAnEventIsNotSlowBecauseItsHandlerWaitsInAStep", "runtime/slow_event.go", // it is as old as its event
+		" || failure.Ended.Sub(a.WentOn()) < limit", ""},
 	{"TestAnUndoInATransactionIsStoredAsAWhole", "runtime/internal/sqlite/relay.go", // the rows are stored without the step
 		"if err == nil && p.Step != nil {", "if err == nil && p.Step != nil && false {"},
 	{"TestAnOrderIsShippedOrUndoneOnceOverPowerCuts", "runtime/internal/sqlite/relay.go", // the rows are stored without the step

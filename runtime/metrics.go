@@ -200,6 +200,7 @@ func (m *metrics) lags(all []event.Lag, now time.Time) {
 		{"busgen_backlog", "Events that are not settled.", func(l event.Lag) float64 { return float64(l.Backlog) }},
 		{"busgen_running", "Handlers that have been running for 5 ms or more.", func(l event.Lag) float64 { return float64(l.Running) }},
 		{"busgen_waiting", "Events that wait for a retry, a delay or a snooze.", func(l event.Lag) float64 { return float64(l.Waiting) }},
+		{"busgen_suspended", "Those of the waiting events whose handler waits in a step.", func(l event.Lag) float64 { return float64(l.Suspended) }},
 		{"busgen_held", "Events that wait because their type is paused, or their version newer than the program.", func(l event.Lag) float64 { return float64(l.Held) }},
 		{"busgen_dead_letters", "Dead letters.", func(l event.Lag) float64 { return float64(l.Dead) }},
 		{"busgen_oldest_seconds", "Age of the oldest event that is not settled.", func(l event.Lag) float64 { return ageOf(l, now).Seconds() }},

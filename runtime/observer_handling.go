@@ -67,6 +67,7 @@ type watching struct {
 	dispatch.Watched
 	info  observe.AttemptInfo
 	ended []endedFunc
+	steps []stepFunc
 	last  atomic.Pointer[observe.EndedInfo] // a failure of which it is not known yet what comes of it; nil for none
 	over  atomic.Bool
 }
@@ -75,6 +76,12 @@ type watching struct {
 type endedFunc struct {
 	of   int // the observer
 	call func(observe.EndedInfo)
+}
+
+// stepFunc is what an observer has left for the steps of the handler.
+type stepFunc struct {
+	of   int
+	call func(context.Context, observe.StepInfo) (context.Context, func(observe.StepEnd))
 }
 
 // handles says whether any observer is to be asked before a handler is called.
@@ -115,7 +122,7 @@ func (c *counter) askObservers(a, attempt *dispatch.Attempt, started time.Time) 
 			// Without its attempt a handler would publish and wait as if it was none.
 			usable = left.Context != nil && attempt != nil && dispatch.FromContext(left.Context) == attempt
 		})
-		if !usable && left.Ended == nil && len(left.Logged) == 0 {
+		if !usable && left.Ended == nil && left.Step == nil && len(left.Logged) == 0 {
 			continue
 		}
 		if w == nil {
@@ -131,10 +138,44 @@ func (c *counter) askObservers(a, attempt *dispatch.Attempt, started time.Time) 
 		if left.Ended != nil {
 			w.ended = append(w.ended, endedFunc{i, left.Ended})
 		}
+		if left.Step != nil {
+			w.steps = append(w.steps, stepFunc{i, left.Step})
+		}
 	}
 	if w != nil {
 		w.Of, w.Released = w, func() { w.release(o) }
+		if len(w.steps) > 0 {
+			w.Step = func(ctx context.Context, name string, kind engine.StepKind) (context.Context, func(engine.StepKind, error)) {
+				return c.step(a, w, ctx, observe.StepInfo{Name: name, Kind: string(kind)})
+			}
+		}
 		a.Watch(&w.Watched)
+	}
+}
+
+// step asks the observers what they leave with a step that is about to be done.
+func (c *counter) step(a *dispatch.Attempt, w *watching, ctx context.Context, info observe.StepInfo) (context.Context, func(engine.StepKind, error)) {
+	o, ended := &c.bus.observers, make([]func(observe.StepEnd), len(w.steps))
+	for i, f := range w.steps {
+		o.guarded(fault{f.of, "Handling.Step"}, func() {
+			var within context.Context
+			if within, ended[i] = f.call(ctx, info); within != nil && dispatch.FromContext(within) == dispatch.FromContext(ctx) {
+				ctx = within
+			}
+		})
+	}
+	return ctx, func(stored engine.StepKind, err error) {
+		end := observe.StepEnd{Stored: string(stored)}
+		if err != nil {
+			end.Error = c.bus.shown(a.Delivery, err.Error())
+		} else if stored == "" {
+			end.Error = "it has not returned"
+		}
+		for i, f := range w.steps {
+			if ended[i] != nil {
+				o.guarded(fault{f.of, "Handling.Step"}, func() { ended[i](end) })
+			}
+		}
 	}
 }
 

@@ -46,11 +46,12 @@ func (e *slowEvents) remove(id uuid.UUID) {
 	e.some.Store(len(e.reported) > 0)
 }
 
-// noteSlowEvent logs an event that has failed again, if it is slow and was not reported. Then observers are to be told.
+// noteSlowEvent logs an event that has failed again, if it is slow and was not reported. Then observers are to be told. A stored
+// step is progress, so it is tried in vain since then.
 func (c *counter) noteSlowEvent(a *dispatch.Attempt, failure *event.FailedAttempt, due time.Time) (age time.Duration, slow bool) {
 	limit := (*innerSubscription)(c).settingsOf(a.Type).SlowEventAfter
 	age = failure.Ended.Sub(a.Since)
-	if limit == 0 || age < limit || !c.counts.slowEvents.add(a.ID) {
+	if limit == 0 || age < limit || failure.Ended.Sub(a.WentOn()) < limit || !c.counts.slowEvents.add(a.ID) {
 		return age, false
 	}
 	c.bus.config.logger.Warn("an event is slow: it was tried in vain for a long time", "event_id", a.ID, "event_type", a.Type,
@@ -87,7 +88,7 @@ func (c *counter) noteQueued(a *dispatch.Attempt, ended time.Time) {
 		}
 		return
 	}
-	if a.Failures > 0 || a.Snoozes > 0 || queue.Swap(true) {
+	if a.Failures > 0 || a.Snoozes > 0 || !a.WentOn().IsZero() || queue.Swap(true) {
 		return
 	}
 	c.bus.config.logger.Warn("an event is slow: it has waited for a long time before it was tried", "event_id", a.ID, "event_type", a.Type,

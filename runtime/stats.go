@@ -189,7 +189,7 @@ func (b *innerBus) lag(ctx context.Context) ([]event.Lag, error) {
 		here := slices.ContainsFunc(feeds, func(f *feed) bool { return f.name == one.Name })
 		lags[i] = event.Lag{
 			Subscription: one.Name, Pattern: one.Pattern, Here: here, Paused: one.Paused, Backlog: one.Backlog,
-			Running: one.Running, Waiting: one.Waiting, Held: one.Held, Newer: one.Newer, Dead: one.Dead, Oldest: one.Oldest,
+			Running: one.Running, Waiting: one.Waiting, Suspended: one.Suspended, Held: one.Held, Newer: one.Newer, Dead: one.Dead, Oldest: one.Oldest,
 		}
 	}
 	return lags, nil

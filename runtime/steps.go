@@ -98,7 +98,9 @@ func (forGenerated) StepTx(ctx context.Context, a *dispatch.Attempt, step engine
 	}()
 	err = b.transact(ctx, a, nil, stepping, func(run *txRun) error {
 		run.runs(user)
-		return f(Tx{run}, &stepping.Step)
+		err := f(Tx{run}, &stepping.Step)
+		stepping.Step.At = a.StepTime()
+		return err
 	})
 	ended = true
 	return a.StepStored(stepping, err)

@@ -85,6 +85,11 @@ func (s *shop) takeOrder(ctx context.Context, order events.OrderPlaced) error {
 				return err
 			}
 		}
+		if order.Number%50 == 10 {
+			if _, err := events.PublishOrderBackordered(ctx, tx, backorder(order.Customer)); err != nil {
+				return err
+			}
+		}
 		receipt, err = events.PublishOrderPlaced(ctx, tx, order)
 		return err
 	})
@@ -103,6 +108,7 @@ func (s *shop) takeOrder(ctx context.Context, order events.OrderPlaced) error {
 //	…25 and …75  the receipt goes to a mail provider that is down
 //	…9           there are two coupons: the customer gets some money back, twice
 //	…37          it is a present without a message
+//	…10 and …60  the customer also orders what a supplier sends to the shop first
 func newOrder(number int64) events.OrderPlaced {
 	name := customers[number%int64(len(customers))]
 	article := articles[number%int64(len(articles))]
@@ -129,6 +135,11 @@ func newOrder(number int64) events.OrderPlaced {
 		order.Gift.Message = nil
 	}
 	return order
+}
+
+// backorder is an order of what is not on the shelf.
+func backorder(customer events.Customer) events.OrderBackordered {
+	return events.OrderBackordered{OrderID: uuid.New(), Customer: customer, Article: "SAMOVAR-1", Quantity: 1, Total: euros(19900)}
 }
 
 var customers = []string{"Ada", "Grace", "Edsger", "Barbara", "Donald", "Frances", "Tony"}

@@ -72,6 +72,15 @@ func (f *fulfilment) fulfil(ctx context.Context, e runtime.Event[events.OrderBac
 	return err
 }
 
+// supplier sends the parcel of an order some time later, and the warehouse scans it. It is a handler of another firm, so to say.
+func (s *shop) supplier(ctx context.Context, e runtime.Event[events.OrderBackordered]) error {
+	if err := step.Sleep(ctx, "on its way", 300*time.Millisecond); err != nil {
+		return err
+	}
+	_, err := events.PublishParcelScanned(ctx, s.bus, events.ParcelScanned{OrderID: e.Payload.OrderID, Code: "S-" + e.Payload.OrderID.String()[:8]})
+	return err
+}
+
 // charge is what the bank answers. A refusal is an answer, too: an error would be asked again.
 type charge struct {
 	ID       string `json:"id"`

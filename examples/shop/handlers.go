@@ -55,8 +55,9 @@ func (s *shop) subscribe() error {
 	_, sent := events.SubscribePaymentRefunded(s.bus, events.OnPaymentRefundedSendCreditNote, s.notes.send, soon)
 	_, report := events.SubscribeReportRequested(s.bus, events.OnReportRequestedWriteReport, s.writeReport, soon)
 	_, fulfil := events.SubscribeOrderBackordered(s.bus, events.OnOrderBackorderedFulfil, s.outside.fulfil, soon)
+	_, supply := runtime.Subscribe(s.bus, events.OrderBackorderedType, "supplier", s.supplier, soon)
 	_, audit := events.SubscribeAll(s.bus, "audit", s.audit.record, soon, runtime.FromBeginning())
-	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, posted, written, sent, report, fulfil, audit)...)
+	return errors.Join(append(carriers, charge, receipt, gift, ship, booked, posted, written, sent, report, fulfil, supply, audit)...)
 }
 
 // chargeCard fails twice for some orders, and then works: that is what retries

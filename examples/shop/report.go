@@ -31,6 +31,9 @@ Look inside with any SQLite shell:
 See what came of one order (the ids are in the list):
   go tool busgen events list %[1]s --type order.placed --limit 5
   go tool busgen events tree %[1]s ID
+See how far the handler of a back-order has come, step by step:
+  go tool busgen events list %[1]s --type order.backordered --limit 5
+  go tool busgen events steps %[1]s ID
 See when the bus will ask for the report of the night:
   go tool busgen schedules list %[1]s
 Read what the bus logged:

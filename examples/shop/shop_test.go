@@ -37,7 +37,7 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	// has no text (37). Each order is for four subscriptions. Ten customers have two coupons
 	// each, and the first note of each cannot be sent at once.
 	wantRow(t, out, "order.placed", 100, 4*100-3, 10*2+(2+1)*2, 3)
-	wantRow(t, out, "order.shipped", 98, 98, 0, 0)
+	wantRow(t, out, "order.shipped", 98+2, 98+2, 0, 0)
 	wantRow(t, out, "order.cancelled", 2, 2, 0, 0)
 	wantRow(t, out, "payment.captured", 98, 3*98, 0, 0)
 	wantRow(t, out, "payment.declined", 2, 2*2, 0, 0)
@@ -49,13 +49,16 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantRow(t, out, "post-refund", 20, 0, 0)
 	wantRow(t, out, "write-credit-note", 20, 0, 0)
 	wantRow(t, out, "send-credit-note", 20, 10, 0)
+	wantRow(t, out, "order.backordered", 2, 3*2, 0, 0)
+	wantRow(t, out, "parcel.scanned", 2, 2, 0, 0)
+	wantRow(t, out, "fulfil", 2, 0, 0)
 	wantText(t, out, "20 credit notes were written, and 20 sent.")
 	wantText(t, out, "The books have 98 payments.")
 	if lines, batches := 98, number(t, out, `(\d+) batches were written`); batches < 1 || batches >= lines {
 		t.Errorf("%d payments were written in %d batches", lines, batches)
 	}
 	wantRow(t, out, "print-gift-card", 99, 2, 1)
-	wantRow(t, out, "audit", 100+98+2+98+2+20+98+20, 0, 0) // the last are questions who fetches a parcel
+	wantRow(t, out, "audit", 100+98+2+98+2+20+98+20+3*2, 0, 0) // 98 are questions who fetches a parcel, and the last are back-orders
 	wantText(t, out, "The audit saw 100 orders")
 	wantText(t, out, "All 100 acknowledged orders are there.\nThe tables and the events agree: 100 orders, 98 charges, 20 refunds.\n")
 	wantText(t, out, "3 dead letters, newest first")
@@ -67,6 +70,9 @@ func TestEveryOrderIsHandledOrDeadAndOneIsRetried(t *testing.T) {
 	wantText(t, out, "    send-receipt done after 3 failed attempts\n    payment.captured\n")
 	if got := query(t, db, "SELECT count(*) FROM dead_letters WHERE subscription = 'send-receipt'"); got != 1 {
 		t.Errorf("%d receipts are dead after one of two was retried, want 1", got)
+	}
+	if got := query(t, db, "SELECT count(*) FROM reservations"); got != 2 {
+		t.Errorf("%d articles are reserved, want 2", got)
 	}
 	if got := query(t, db, "SELECT count(*) FROM events WHERE status NOT IN ('done', 'dlq')"); got != 0 {
 		t.Errorf("%d events are neither done nor dead", got)

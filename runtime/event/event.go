@@ -87,8 +87,10 @@ type Step struct {
 	Run    int    `json:"run"`
 	Member string `json:"member,omitempty"` // of a group: whose handler it was
 	Name   string `json:"name"`             // "undo:charge" has undone charge, and "undo:" says why the steps are undone
-	Kind   string `json:"kind"`             // do, tx, sleep, event, none (no event has come in time), lost (its result cannot be stored) or undo
-	// Result is JSON: of a sleep the time when it ends, of event the event; nil for none, and where it is hidden.
+	Kind   string `json:"kind"`             // do, tx, sleep, await, event, none (no event has come in time), lost (its result cannot be stored) or undo
+	// Awaits are the types of the events of which it waits for the first one: of await, while the handler is suspended.
+	Awaits []string `json:"awaits,omitempty"`
+	// Result is JSON: of sleep and await the time when that ends; nil for event and none, and where it is hidden.
 	Result  json.RawMessage `json:"result,omitempty"`
 	Bytes   int             `json:"bytes"`            // of the result
 	Undoes  bool            `json:"undoes,omitempty"` // it has a function that undoes it

@@ -228,8 +228,10 @@ type Lag struct {
 	Backlog int `json:"backlog"`
 	Running int `json:"running"` // handlers that have been running for 5 ms or more
 	Waiting int `json:"waiting"` // for a retry, a delay or a snooze
-	Held    int `json:"held"`    // because their event type is paused, or their version newer than the program
-	Dead    int `json:"dead"`    // dead letters
+	// Suspended is how many of the waiting ones are so in a step of their handlers (package step).
+	Suspended int `json:"suspended,omitempty"`
+	Held      int `json:"held"` // because their event type is paused, or their version newer than the program
+	Dead      int `json:"dead"` // dead letters
 	// Newer are those of Held that wait for a program which knows their version, the oldest first.
 	Newer []Newer `json:"newer,omitempty"`
 	// Oldest is when the oldest event of the backlog was published; UTC, zero

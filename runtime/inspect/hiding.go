@@ -210,7 +210,7 @@ func hiddenAttempts(attempts []event.FailedAttempt, veil *privacy.Veil) []event.
 func hiddenSteps(steps []event.Step, veil *privacy.Veil) []event.Step {
 	steps = slices.Clone(steps)
 	for i := range steps {
-		if one := &steps[i]; one.Kind != "sleep" {
+		if one := &steps[i]; one.Kind != "sleep" && one.Kind != "await" {
 			one.Name, one.Result = veil.Text(one.Name), nil
 		}
 	}

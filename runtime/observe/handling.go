@@ -82,6 +82,24 @@ type Handling struct {
 	// once more with Batch. If the handler has outlived its deadline, that is before it has
 	// returned. Context has ended by then.
 	Ended func(EndedInfo)
+	// Step is called before a step of the handler is done (package step), with the context of that. It returns the
+	// context for the step, nil for the same, and what is called when the step has ended, nil for nothing. It is not called
+	// for a step whose result is in the file. Steps may be done at the same time.
+	Step func(context.Context, StepInfo) (context.Context, func(StepEnd))
+}
+
+// StepInfo describes a step that is about to be done.
+type StepInfo struct {
+	Name string
+	Kind string // do, tx, sleep, await or undo
+}
+
+// StepEnd says how a step has ended.
+type StepEnd struct {
+	// Stored is the kind of what was stored: that of the step; of an await also event, if that was there, or none, if no
+	// event has come in time; lost if the result could not be stored. Empty if nothing was stored.
+	Stored string
+	Error  string // as the log shows it: without the values of sensitive fields; empty if it has not failed
 }
 
 // AttemptOutcome says what comes of an attempt.

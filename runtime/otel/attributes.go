@@ -31,6 +31,9 @@ const (
 	duplicatesKey  = attribute.Key("busgen.duplicates")   // events that were not stored, because their dedupe keys were known
 	ephemeralKey   = attribute.Key("busgen.ephemeral")    // the subscription is not durable
 	replayedKey    = attribute.Key("busgen.replayed")     // the subscription had handled the event before
+	stepKey        = attribute.Key("busgen.step")         // the name of a step
+	stepKindKey    = attribute.Key("busgen.step.kind")    // do, tx, sleep, await or undo
+	stepStoredKey  = attribute.Key("busgen.step.stored")  // as what the step was stored; not there if it was not
 	batchDoneKey   = attribute.Key("busgen.batch.done")   // events of a batch that were handled
 	batchFailedKey = attribute.Key("busgen.batch.failed") // events of a batch that have failed
 )

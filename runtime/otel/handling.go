@@ -30,6 +30,9 @@ func (in *instrument) handling(ctx context.Context, i observe.HandlingInfo) (lef
 			in.metrics.ended(span, i, end)
 		}
 	}
+	left.Step = func(ctx context.Context, step observe.StepInfo) (context.Context, func(observe.StepEnd)) {
+		return in.step(ctx, i, step)
+	}
 	return left
 }
 

@@ -14,13 +14,14 @@ import (
 	"github.com/busgen/busgen/runtime/observe"
 )
 
-// metrics are the instruments of the conventions, and one that they do not have.
+// metrics are the instruments of the conventions, and two that they do not have.
 type metrics struct {
 	sent        messagingconv.ClientSentMessages
 	operations  messagingconv.ClientOperationDuration
 	consumed    messagingconv.ClientConsumedMessages
 	processing  messagingconv.ProcessDuration
 	deadLetters metric.Int64Counter
+	steps       metric.Int64Counter
 }
 
 // buckets are those that the conventions ask for, in seconds.
@@ -28,13 +29,15 @@ var buckets = metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.07
 
 func newMetrics(meter metric.Meter) *metrics {
 	var m metrics
-	var errs [5]error
+	var errs [6]error
 	m.sent, errs[0] = messagingconv.NewClientSentMessages(meter)
 	m.operations, errs[1] = messagingconv.NewClientOperationDuration(meter, buckets)
 	m.consumed, errs[2] = messagingconv.NewClientConsumedMessages(meter)
 	m.processing, errs[3] = messagingconv.NewProcessDuration(meter, buckets)
 	m.deadLetters, errs[4] = meter.Int64Counter("busgen.dead_letters", metric.WithUnit("{delivery}"),
 		metric.WithDescription("Deliveries that became dead letters."))
+	m.steps, errs[5] = meter.Int64Counter("busgen.steps", metric.WithUnit("{step}"),
+		metric.WithDescription("Steps of handlers that were done, or have failed."))
 	for _, err := range errs {
 		if err != nil {
 			otel.Handle(err)

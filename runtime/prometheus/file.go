@@ -17,6 +17,7 @@ var (
 	running     = metric("busgen_running", "Handlers that have been running for 5 ms or more.", "subscription")
 	waiting     = metric("busgen_waiting", "Events that wait for a retry, a delay or a snooze.", "subscription")
 	held        = metric("busgen_held", "Events that wait because their type is paused, or their version newer than the program.", "subscription")
+	suspended   = metric("busgen_suspended", "Those of the waiting events whose handler waits in a step.", "subscription")
 	deadLetters = metric("busgen_dead_letters", "Dead letters.", "subscription")
 	oldest      = metric("busgen_oldest_seconds", "Age of the oldest event that is not settled.", "subscription")
 	unhandled   = metric("busgen_unhandled", "1 if this program has no handler for the subscription.", "subscription")
@@ -98,6 +99,7 @@ func (c *Collector) collectLags(s *sink, read figures) error {
 		}
 		any = true
 		rest.Backlog, rest.Running, rest.Waiting = rest.Backlog+l.Backlog, rest.Running+l.Running, rest.Waiting+l.Waiting
+		rest.Suspended += l.Suspended
 		rest.Held, rest.Dead, rest.Here = rest.Held+l.Held, rest.Dead+l.Dead, rest.Here && l.Here
 		if rest.Oldest.IsZero() || !l.Oldest.IsZero() && l.Oldest.Before(rest.Oldest) {
 			rest.Oldest = l.Oldest
@@ -118,7 +120,7 @@ func collectLag(s *sink, l event.Lag, now time.Time) {
 		desc *prometheus.Desc
 		v    float64
 	}{
-		{backlog, float64(l.Backlog)}, {running, float64(l.Running)}, {waiting, float64(l.Waiting)}, {held, float64(l.Held)},
+		{backlog, float64(l.Backlog)}, {running, float64(l.Running)}, {waiting, float64(l.Waiting)}, {suspended, float64(l.Suspended)}, {held, float64(l.Held)},
 		{deadLetters, float64(l.Dead)}, {oldest, age}, {unhandled, bit(!l.Here)},
 	} {
 		s.gauge(one.desc, one.v, l.Subscription)

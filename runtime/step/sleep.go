@@ -42,7 +42,12 @@ func sleep(ctx context.Context, name string, ends func() time.Time) error {
 	if err != nil { // a year of more than four digits
 		return c.attempt.Doom(event.ReasonPermanent, &ResultError{Step: name, Problem: "the time cannot be stored: " + err.Error()})
 	}
-	if err := c.attempt.StoreStep(c.step(engine.StepSleep, result)); err != nil {
+	_, ended := c.attempt.WatchStep(ctx, name, engine.StepSleep)
+	sleeping := c.step(engine.StepSleep, result)
+	sleeping.Shape = "" // it is that of every sleep, and there may be many
+	err = c.attempt.StoreStep(sleeping)
+	ended(err)
+	if err != nil {
 		return err
 	}
 	return wait(ctx, until)

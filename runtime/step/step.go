@@ -181,11 +181,13 @@ func (c *call) step(kind engine.StepKind, result []byte) engine.Step {
 	return engine.Step{Name: c.name, Kind: kind, Result: result, Shape: shapeOf(c.to.Type()), Undoes: c.undo != nil, Started: c.started}
 }
 
-func run(ctx context.Context, name string, kind engine.StepKind, v any, none bool, f func(ctx context.Context) error, opts []Option) error {
+func run(ctx context.Context, name string, kind engine.StepKind, v any, none bool, f func(ctx context.Context) error, opts []Option) (err error) {
 	c, err := begin(ctx, name, kind, v, none, opts)
 	if c == nil {
 		return err
 	}
+	ctx, ended := c.attempt.WatchStep(ctx, name, kind)
+	defer func() { ended(err) }()
 	err = f(c.context(ctx))
 	c.attempt.EndStep(name, err != nil)
 	if err != nil {
@@ -219,11 +221,13 @@ func (c *call) lose(problem *ResultError) error {
 	return c.attempt.Doom(event.ReasonPermanent, problem)
 }
 
-func runTx(ctx context.Context, name string, v any, none bool, user any, f func(ctx context.Context, tx runtime.Tx) error, opts []Option) error {
+func runTx(ctx context.Context, name string, v any, none bool, user any, f func(ctx context.Context, tx runtime.Tx) error, opts []Option) (err error) {
 	c, err := begin(ctx, name, engine.StepTx, v, none, opts)
 	if c == nil {
 		return err
 	}
+	ctx, ended := c.attempt.WatchStep(ctx, name, engine.StepTx)
+	defer func() { ended(err) }()
 	var own error
 	var problem *ResultError
 	var result []byte

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
+	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -21,17 +21,18 @@ func newEventsSteps(on cli.Engines) *cobra.Command {
 		Long: `Steps prints, for each subscription whose handler works in steps (package step),
 whether it waits in one, and what it has stored: the step, its kind, when, how
 long it took, in which attempt, and its result. The kinds are do, tx, sleep,
-event, none (no event has come in time), lost (the result could not be stored)
-and undo. RUN is one more for each replay, and each retry from the start. A step
-with an undo function has "yes" in UNDO, and "done" when it is undone. The
-beginning of the id is enough if no other id begins with it.
+await (it waits for an event), event, none (no event has come in time), lost
+(the result could not be stored) and undo. RUN is one more for each replay, and
+each retry from the start. A step with an undo function has "yes" in UNDO, and
+"done" when it is undone. The beginning of the id is enough if no other id
+begins with it.
 
 Results are hidden without --show-sensitive, because no catalogue says what is
 sensitive in them.
 
 With --json: event, and deliveries (as in "events show", without those that have
 no steps): subscription, state, due_at, suspended, undoing, run, and steps (run,
-member, name, kind, result, bytes, undoes, attempt, started_at, at).
+member, name, kind, awaits, result, bytes, undoes, attempt, started_at, at).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event or subscription, or the
 event has no steps.`,
@@ -80,26 +81,10 @@ func showSteps(c *call, subscription string) (string, error) {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "%s, %s\n", terminal.Clean(d.Subscription), c.standsAt(d))
+		fmt.Fprintf(&b, "%s, %s\n", terminal.Clean(d.Subscription), standing.InSteps(d, c.moment))
 		b.WriteString(c.stepTable(d))
 	}
 	return b.String(), nil
-}
-
-// standsAt says where the handler of a delivery stands.
-func (c *call) standsAt(d event.DeliveryState) string {
-	switch text := d.State; {
-	case d.Suspended && !d.Due.IsZero():
-		return "waits in a step until " + c.moment(d.Due)
-	case d.Suspended:
-		return "waits in a step"
-	case d.Undoing && (d.State == event.StateWaiting || d.State == event.StateRunning):
-		return text + ", its steps are undone"
-	case d.Reason != "":
-		return text + ": " + terminal.Clean(d.Reason)
-	default:
-		return text
-	}
 }
 
 func (c *call) stepTable(d event.DeliveryState) string {
@@ -107,19 +92,8 @@ func (c *call) stepTable(d event.DeliveryState) string {
 		{Title: "RUN", Right: true}, {Title: "MEMBER", Drop: 1}, {Title: "STEP"}, {Title: "KIND"}, {Title: "AT"}, {Title: "TOOK", Right: true},
 		{Title: "ATTEMPT", Right: true, Drop: 2}, {Title: "UNDO"}, {Title: "RESULT", Least: 10},
 	}}
-	for _, s := range d.Steps {
-		undo := ""
-		if s.Undoes {
-			undo = "yes"
-			if slices.ContainsFunc(d.Steps, func(o event.Step) bool { return o.Run == s.Run && o.Member == s.Member && o.Name == "undo:"+s.Name }) {
-				undo = "done"
-			}
-		}
-		result := string(s.Result)
-		if s.Result == nil && s.Bytes > 0 {
-			result = fmt.Sprintf("(%s)", terminal.Counted(s.Bytes, "byte"))
-		}
-		table.Row(terminal.Number(s.Run), s.Member, s.Name, s.Kind, c.ago(s.At), terminal.Span(max(s.At.Sub(s.Started), time.Duration(0))), terminal.Number(s.Attempt), undo, result)
+	for _, s := range standing.Steps(d, c.moment) {
+		table.Row(terminal.Number(s.Run), s.Member, s.Name, s.Kind, c.ago(s.At), terminal.Span(s.Took), terminal.Number(s.Attempt), s.Undo, s.Says)
 	}
 	return table.Render(c.screen)
 }

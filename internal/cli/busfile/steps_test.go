@@ -26,7 +26,6 @@ func (s *stepper) subscribe(t *testing.T, bus *runtime.Bus) {
 	do := func(ctx context.Context, name string, n *atomic.Int64) error {
 		_, err := step.Do(ctx, name, func(context.Context) (map[string]string, error) {
 			n.Add(1)
-			time.Sleep(time.Second) // steps have an order by when they were stored
 			return map[string]string{"secret": name}, nil
 		})
 		return err

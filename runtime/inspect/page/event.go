@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/internal/standing"
+	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 )
 
@@ -48,7 +50,20 @@ type deliveryRow struct {
 	Running  []event.Running
 	Buttons  []button
 	Why      long // the reason
+	Steps    []stepRow
+	Before   int // steps that are not shown
+	InSteps  string
+	StepsCLI string
 }
+
+// stepRow is a step of the handler.
+type stepRow struct {
+	standing.Step
+	Says long
+}
+
+// mostSteps is how many steps of a delivery are shown, the newest.
+const mostSteps = 200
 
 // attemptRow is a failed attempt.
 type attemptRow struct {
@@ -106,7 +121,9 @@ func fillEvent(q *request) (any, error) {
 		e.Meta = append(e.Meta, metadatum{name, cut(metadata[name], "metadata", "id", id, "name", name)})
 	}
 	for _, d := range event.Deliveries {
-		e.Deliveries = append(e.Deliveries, deliveryOf(event, d, known, target))
+		row := deliveryOf(event, d, known, target)
+		q.steps(&row, event.ID.String(), target)
+		e.Deliveries = append(e.Deliveries, row)
 	}
 	e.Axis = spread(q.now, event.PublishedAt, e.Deliveries)
 	if e.Tree, err = q.treeAround(event.ID, target); err != nil {
@@ -144,6 +161,9 @@ func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, ta
 		}
 		row.Attempts = append([]attemptRow{one}, row.Attempts...)
 	}
+	if d.Suspended { // its steps say for what it waits
+		return row
+	}
 	if policy, ok := known.policy(d.Subscription); ok {
 		row.Known, row.Next = true, predict(policy, e.ID, d)
 		if more := len(row.Next) - mostPredicted; more > 0 {
@@ -153,6 +173,41 @@ func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, ta
 		row.Next = predictOne(d)
 	}
 	return row
+}
+
+// steps prepares the steps of a delivery.
+func (q *request) steps(row *deliveryRow, id, target string) {
+	if len(row.DeliveryState.Steps) == 0 {
+		return
+	}
+	all := standing.Steps(row.DeliveryState, q.moment)
+	row.Before = max(0, len(all)-mostSteps)
+	row.InSteps = standing.InSteps(row.DeliveryState, q.moment)
+	row.StepsCLI = commandline.Of("events steps", []string{"--subscription", row.Subscription}, target, id)
+	for _, s := range all[row.Before:] {
+		row.Steps = append(row.Steps, stepRow{s, cutAt(mostResult, s.Says, "step", "id", id, "subscription", row.Subscription,
+			"run", fmt.Sprint(s.Run), "member", s.Member, "name", s.Name)})
+	}
+}
+
+// mostResult is how many bytes of the result of a step are shown.
+const mostResult = 300
+
+// moment writes a time for a sentence.
+func (q *request) moment(t time.Time) string { return words.Time(t, q.now) }
+
+// stepText is the whole result of a step.
+func stepText(q *request) (string, error) {
+	d, err := q.deliveryNamed()
+	if err != nil {
+		return "", err
+	}
+	for _, s := range standing.Steps(d, q.moment) {
+		if fmt.Sprint(s.Run) == q.FormValue("run") && s.Member == q.FormValue("member") && s.Name == q.FormValue("name") {
+			return s.Says, nil
+		}
+	}
+	return "", badRequest("There is no such step.")
 }
 
 // rawRow is an event as the file has it, as JSON.

@@ -69,6 +69,7 @@ var texts = map[string]text{
 	"metadata": metadataText,
 	"reason":   reasonText,
 	"attempt":  attemptText,
+	"step":     stepText,
 	"audit":    auditText,
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/declare"
 	"github.com/busgen/busgen/runtime/observe"
 	"github.com/busgen/busgen/runtime/retry"
+	"github.com/busgen/busgen/runtime/step"
 )
 
 func (env *Env) TestAnEventThatFailsForALongTimeIsReportedAsSlowOnce(t *testing.T) {
@@ -134,6 +135,42 @@ func (env *Env) TestAnEventThatDoesNotFailIsSlowToo(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A handler that waits in a step has not failed, and has been tried. After the wait it is slow when it fails for a long time.
+func (env *Env) TestAnEventIsNotSlowBecauseItsHandlerWaitsInAStep(t *testing.T) {
+	env.withSteps(t, func(t *testing.T) {
+		f := env.Open(t)
+		fails := 0
+		f.Handle("fulfil", func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			if err := step.Sleep(ctx, "nap", time.Hour); err != nil {
+				return err
+			}
+			if e.Payload.Number == 2 && fails < 9 {
+				fails++
+				return ErrBoom
+			}
+			return nil
+		}, runtime.WithRetry(retry.MaxAttempts(100), retry.BaseDelay(time.Minute), retry.MaxDelay(time.Minute), retry.Jitter(0)), unbroken)
+		f.MustStart()
+		f.Publish(1, 2)
+		time.Sleep(time.Minute)
+		lags, err := f.Bus.Lag(t.Context())
+		Must(t, err)
+		if len(lags) != 1 || lags[0].Waiting != 2 || lags[0].Suspended != 2 {
+			t.Errorf("two handlers wait in a step, and the lag is %+v", lags)
+		}
+		f.Idle()
+		var logged []string
+		for _, line := range f.Log.Level(t, "WARN") {
+			if text := fmt.Sprint(line["msg"]); strings.HasPrefix(text, "an event is slow") {
+				logged = append(logged, fmt.Sprintf("%s: attempt %v", text, line["attempt"]))
+			}
+		}
+		if want := []string{"an event is slow: it was tried in vain for a long time: attempt 7"}; !slices.Equal(logged, want) {
+			t.Errorf("the log has %q, want %q", logged, want)
+		}
+	})
 }
 
 // The settings of an event type, of a declared subscription and of a member of a group say when an event is slow.

@@ -117,6 +117,37 @@ func (env *Env) TestUndoRunsBackwards(t *testing.T) {
 	})
 }
 
+// Steps of one instant have the order in which they were stored, also for a program that has them in another one.
+func (env *Env) TestStepsAreUndoneInTheOrderInWhichTheyWereStored(t *testing.T) {
+	env.withSteps(t, func(t *testing.T) {
+		var w flow
+		order := []string{"reserve", "charge", "pack", "ship"}
+		f := env.Open(t)
+		handler := func(ctx context.Context, e runtime.Event[OrderPlaced]) error {
+			for _, name := range order {
+				if err := w.undoable(ctx, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		f.Handle("fulfil", handler, steadily(1), unbroken)
+		f.MustStart()
+		id := f.Publish(1)[0].ID
+		f.Idle()
+		f.Stop()
+		order = []string{"ship", "reserve", "pack", "charge"}
+		f = env.Reopen(t, f.Path)
+		f.Handle("fulfil", handler, steadily(1), unbroken)
+		f.MustStart()
+		Must(t, f.Bus.Undo(t.Context(), "fulfil", id))
+		f.Idle()
+		if got, want := w.All(), []string{"reserve", "charge", "pack", "ship", "unship", "unpack", "uncharge", "unreserve"}; !slices.Equal(got, want) {
+			t.Errorf("these were done: %q, want %q", got, want)
+		}
+	})
+}
+
 // When an undo cannot be done the dead letter says which, and goes on when it is retried.
 func (env *Env) TestAnUndoThatFailsIsADeadLetterThatGoesOn(t *testing.T) {
 	env.withSteps(t, func(t *testing.T) {

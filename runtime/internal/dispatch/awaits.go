@@ -60,7 +60,7 @@ func (a *Attempt) AwaitEvent(ctx context.Context, name string, was []string, wit
 		return nil, a.unread(fmt.Sprintf("step %q could not look for its event", name), err)
 	case found != nil:
 		wait.Kind, wait.Event, wait.Result, wait.Shape = engine.StepEvent, found.Seq, nil, found.Type
-		return found, a.StoreStep(wait)
+		return found, a.storeAwait(ctx, wait)
 	}
 	now := time.Now()
 	if stored == nil {
@@ -68,19 +68,29 @@ func (a *Attempt) AwaitEvent(ctx context.Context, name string, was []string, wit
 		if wait.Result, err = json.Marshal(until); err != nil { // a year of more than four digits
 			return nil, a.Doom(event.ReasonPermanent, fmt.Errorf("step %q: the time when its wait ends cannot be stored: %w", name, err))
 		}
-		if err := a.StoreStep(wait); err != nil {
+		if err := a.storeAwait(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
 	if !now.Before(until) {
 		none := wait
 		none.Kind, none.Result = engine.StepNone, nil
-		if err := a.StoreStep(none, of...); !errors.Is(err, engine.ErrAwaited) {
+		if err := a.storeAwait(ctx, none, of...); !errors.Is(err, engine.ErrAwaited) {
 			return nil, err
 		}
 		until = now.Add(lookAgain)
 	}
 	return nil, a.Suspend(until, engine.Await{Member: wait.Member, Name: wait.Name, Of: of})
+}
+
+// storeAwait stores a step that waits for an event, or what has become of the wait, and tells observers.
+func (a *Attempt) storeAwait(ctx context.Context, step engine.Step, unless ...engine.Awaited) error {
+	err := a.StoreStep(step, unless...)
+	if !errors.Is(err, engine.ErrAwaited) {
+		_, ended := a.WatchStep(ctx, step.Name, engine.StepAwait)
+		ended(err)
+	}
+	return err
 }
 
 // awaited returns the event that a stored step has got.

@@ -67,6 +67,9 @@ type Watched struct {
 	Logged   []any           // attributes of every log line about the attempt
 	Released func()          // called when the handler has returned, whatever came of the attempt
 	Of       any             // more of it, for who has made it
+	// Step is called before a step is done, and what it returns when that has ended: stored is empty if nothing was. Nil
+	// for nothing.
+	Step func(ctx context.Context, name string, kind engine.StepKind) (within context.Context, ended func(stored engine.StepKind, err error))
 }
 
 // Watch keeps what observers have left. It is called before the handler is.

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -48,6 +49,7 @@ type steps struct {
 	loaded  bool
 	stored  map[stepName]*engine.Step
 	bytes   int                // of their results
+	newest  time.Time          // when the newest of them was stored
 	used    map[string]uintptr // where the names of this attempt are used
 	running []string           // names of steps whose functions run, or have not returned
 	doom    error              // a StepError that ends the delivery; nil for none
@@ -166,8 +168,54 @@ func (a *Attempt) loadSteps(s *steps, rules *Steps) error {
 		one := &stored[i]
 		s.stored[stepName{one.Member, one.Name}] = one
 		s.bytes += len(one.Result)
+		if one.At.After(s.newest) {
+			s.newest = one.At
+		}
 	}
 	return nil
+}
+
+// StepTime returns when a step is stored: now, but behind all steps of the run. So these times are an order, whatever the clock
+// says.
+func (a *Attempt) StepTime() time.Time {
+	s := a.stepsOf()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now().Round(0).Truncate(time.Microsecond)
+	if !now.After(s.newest) {
+		now = s.newest.Add(time.Microsecond)
+	}
+	s.newest = now
+	return now
+}
+
+// WentOn returns since when the handler has been at what it does now: since its last step, or the end of that if it is a sleep. It
+// is the zero time if no attempt before this one has stored a step, as far as this one has asked.
+func (a *Attempt) WentOn() (since time.Time) {
+	s := a.itsSteps()
+	if s == nil {
+		return since
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := false
+	for _, step := range s.stored {
+		before = before || step.Attempt < a.Number
+		at := step.At
+		if step.Kind == engine.StepSleep {
+			var until time.Time
+			if json.Unmarshal(step.Result, &until) == nil && until.After(at) {
+				at = until
+			}
+		}
+		if at.After(since) {
+			since = at
+		}
+	}
+	if !before {
+		return time.Time{}
+	}
+	return since
 }
 
 // maxStepName is how many bytes the name of a step has at most.
@@ -220,6 +268,26 @@ func (a *Attempt) inStep() string {
 	return text
 }
 
+// WatchStep tells observers that a step is about to be done. It returns the context for that, and what tells them how it has
+// ended.
+func (a *Attempt) WatchStep(ctx context.Context, name string, kind engine.StepKind) (within context.Context, ended func(err error)) {
+	w := a.Watched()
+	if w == nil || w.Step == nil {
+		return ctx, func(error) {}
+	}
+	within, told := w.Step(ctx, name, kind)
+	return within, func(err error) {
+		stored := engine.StepKind("")
+		s := a.stepsOf()
+		s.mu.Lock()
+		if one := s.stored[stepName{a.member(), name}]; one != nil && one.Attempt == a.Number {
+			stored = one.Kind
+		}
+		s.mu.Unlock()
+		told(stored, err)
+	}
+}
+
 // StepRoom returns how many bytes the result of the next step may have, and why if that is not the limit of a result.
 func (a *Attempt) StepRoom() (room int, why string) {
 	s, limit := a.stepsOf(), a.handler.Steps.Limit
@@ -247,7 +315,7 @@ func (a *Attempt) Stepping(step engine.Step) (*engine.Stepping, error) {
 		point(step.Name, false)
 	}
 	step.Member = cmp.Or(step.Member, a.member())
-	step.Attempt, step.Started, step.At = a.Number, cmp.Or(step.Started, a.started), time.Now()
+	step.Attempt, step.Started, step.At = a.Number, cmp.Or(step.Started, a.started), a.StepTime()
 	s := a.stepsOf()
 	a.mu.Lock()
 	defer a.mu.Unlock()

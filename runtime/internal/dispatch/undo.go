@@ -58,7 +58,7 @@ func (a *Attempt) rollback(reason string, failure *event.FailedAttempt, last eve
 	}
 	cfg.Logger.Warn("a delivery is given up, and its steps are undone", a.logged("reason", reason, "error", last.Error)...)
 	a.settle(a.run.disposition(engine.Disposition{Kind: engine.Undo, Attempt: failure, Step: &engine.Step{
-		Name: engine.UndoPrefix, Kind: engine.StepUndo, Result: result, Attempt: a.Number, Started: a.started, At: time.Now(),
+		Name: engine.UndoPrefix, Kind: engine.StepUndo, Result: result, Attempt: a.Number, Started: a.started, At: a.StepTime(),
 	}}))
 	return true
 }
@@ -211,8 +211,7 @@ func (s *steps) inOrder(returned error) ([]undo, error) {
 		return nil, &errs.StepError{Reason: event.ReasonUndo, Err: fmt.Errorf("step %q cannot be undone: the handler of this program does not come to it%s, or has no function that undoes it: "+
 			"let it call step.DoUndo or step.TxUndo of that name behind no step that is new, and retry the dead letter", step.Name, stopped)}
 	}
-	slices.Reverse(s.undos)
-	slices.SortStableFunc(s.undos, func(a, b undo) int { return b.of.At.Compare(a.of.At) })
+	slices.SortFunc(s.undos, func(a, b undo) int { return b.of.At.Compare(a.of.At) })
 	s.undoing = true
 	return s.undos, nil
 }
@@ -226,7 +225,10 @@ func (a *Attempt) callUndo(s *steps, one undo) error {
 	s.mu.Lock()
 	s.running = append(s.running, name)
 	s.mu.Unlock()
-	err := one.call(undoContext{a.Given(), one.ctx}, name)
+	ctx, ended := a.WatchStep(undoContext{a.Given(), one.ctx}, name, engine.StepUndo)
+	var err error
+	defer func() { ended(err) }() // also if it panics
+	err = one.call(ctx, name)
 	a.EndStep(name, err != nil)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", name, err)

@@ -185,7 +185,7 @@ func readSteps(c *database.Conn, at tables.RowKey, of *event.DeliveryState) erro
 	if err != nil {
 		return err
 	}
-	return c.Query(`
+	err = c.Query(`
 		SELECT run, member, name, kind, result, undoes, attempt, started_at, at FROM busgen_steps
 		WHERE seq = ? AND subscription = ? ORDER BY run, at, started_at, name`, func(s *sqlite3.Stmt) error {
 		one := event.Step{
@@ -196,6 +196,19 @@ func readSteps(c *database.Conn, at tables.RowKey, of *event.DeliveryState) erro
 			one.Result = nil
 		}
 		of.Steps, of.Run = append(of.Steps, one), max(of.Run, one.Run)
+		return nil
+	}, at.Seq, at.Subscription)
+	if err != nil || !of.Suspended {
+		return err
+	}
+	return c.Query(`
+		SELECT w.member, w.name, a.type FROM busgen_waits w JOIN busgen_awaited a ON a.id = w.type
+		WHERE w.seq = ? AND w.subscription = ? AND a.type IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 3`, func(s *sqlite3.Stmt) error {
+		for i := range of.Steps {
+			if one := &of.Steps[i]; one.Run == of.Run && one.Member == s.ColumnText(0) && one.Name == s.ColumnText(1) {
+				one.Awaits = append(one.Awaits, s.ColumnText(2))
+			}
+		}
 		return nil
 	}, at.Seq, at.Subscription)
 }
