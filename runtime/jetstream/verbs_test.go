@@ -100,6 +100,7 @@ busgen events steps TO OPEN → 3: there is no step
 busgen events tree TO OPEN → order.placed
 busgen events tail TO → {"number":7
 busgen events export TO --source urn:shop → "source":"urn:shop"
+busgen events try-now TO --all → 3: no delivery matches that waits for a retry
 busgen events cancel TO OPEN/ledger --yes → cancelled
 busgen events undiscard TO OPEN/ledger → undone
 busgen events discard TO OPEN/ledger --because test --yes → discarded

@@ -3,6 +3,7 @@ package buslog
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/internal/engine"
@@ -23,10 +24,19 @@ func (l letter) key() event.Key { return event.Key{EventID: l.ID, Subscription: 
 func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
 // letters returns the dead letters that a filter chooses, in no order.
-func (in *Inspection) letters(f engine.Filter) (found []letter) {
+func (in *Inspection) letters(f engine.Filter) []letter {
+	return in.rowsIn(f, func(r *row) bool { return r.State == ledger.Dead })
+}
+
+// retries returns the deliveries that a filter chooses and that wait to be tried, in no order.
+func (in *Inspection) retries(f engine.Filter, at time.Time) []letter {
+	return in.rowsIn(f, func(r *row) bool { return r.WaitsToBeTried(at) })
+}
+
+func (in *Inspection) rowsIn(f engine.Filter, wanted func(*row) bool) (found []letter) {
 	for at, s := range in.inOrder() {
 		for _, r := range s.rows {
-			if one := (letter{r, s, at}); r.State == ledger.Dead && in.choosesLetter(f, one) {
+			if one := (letter{r, s, at}); wanted(r) && in.choosesLetter(f, one) {
 				found = append(found, one)
 			}
 		}
