@@ -33,7 +33,7 @@ A handler that works in steps goes on behind the last one that it has stored.
 --forget STEP has one step done again, and --from STEP that step with all that
 were stored after it; dead letters without the step do not match. --from-start
 has everything done again. That is the only way to retry one whose steps are
-undone. "busgen events steps" shows them.
+undone. "busgen events show" shows them.
 
 Dead letters are moved in small transactions, so publishers do not wait. If
 retry is interrupted, by Ctrl-C or by a crash, every dead letter is either

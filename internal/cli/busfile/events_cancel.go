@@ -23,7 +23,7 @@ program that dispatches, which answers within 200 ms; if none dispatches, the
 next one knows. "busgen events discard" takes a reason, and does not wait.
 
 If a handler is at work at this moment, it goes on, and is not tried again if it
-fails; cancel names its subscription. "busgen events undiscard" undoes it.
+fails; cancel names its subscription. "busgen events discard --undo" undoes it.
 
 With --json: one line for each event, with id, cancelled and running (names of
 subscriptions).

@@ -30,9 +30,9 @@ skipped because they no longer waited. With --json: matched, moved, skipped.
 
 Exit status: 0 done, 1 the file has no such subscription or event type, 2
 trouble, 3 nothing matches, or there is no such event.`,
-		Example: `  busgen events try-now shop.db --subscription send-receipt --dry-run
-  busgen events try-now shop.db --subscription send-receipt --text "connection refused" --rate 50
-  busgen events try-now shop.db 018f4f2e-1c3a-7b21/send-receipt`,
+		Example: `  busgen events try-now shop.db --subscription charge-card --dry-run
+  busgen events try-now shop.db --subscription charge-card --text "connection refused" --rate 50
+  busgen events try-now shop.db 018f4f2e-1c3a-7b21/charge-card`,
 	}, fileVerb{takes: anyEvents, changes: true, quotes: true, do: func(c *call) (string, error) {
 		return tryNow(c, selection, all)
 	}})

@@ -25,7 +25,7 @@ func deliveryButtons(target string, e event.Event, d event.DeliveryState) []butt
 			{Action: "discard-dead", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("dlq discard", reason, target, key)},
 		}
 	case event.StateDiscarded:
-		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandline.Of("events undiscard", nil, target, key)}}
+		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandline.Of("events discard", []string{"--undo"}, target, key)}}
 	case event.StateDone:
 		return []button{{
 			Action: "replay-event", Label: "Handle again", Of: d.Subscription, Fields: fields,
