@@ -24,7 +24,7 @@ type brokenRule struct {
 var brokenRules = []brokenRule{
 	{"TestARetryThatWaitsIsTriedNowWithItsCount", "runtime/internal/ledger/operators.go", "r.Due, r.Set = at, at", "r.Due, r.Set = r.Due, at"},
 	{"TestARetryThatWaitsIsTriedNowWithItsCount", "runtime/internal/sqlite/inspect_trynow.go", // a delayed event, too
-		"d.state = 'waiting' AND d.wait > 0 AND", "d.state = 'waiting' AND"},
+		"AND d.state = 'waiting' AND d.wait > 0 AND", "AND d.state = 'waiting' AND"},
 	{"TestAStoredStepIsNotDoneAgain", "runtime/internal/sqlite/steps.go", // what is stored is not read
 		"if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq", "if true || d.Seq"},
 	{"TestARetriedDeadLetterGoesOn", "runtime/internal/sqlite/steps.go",

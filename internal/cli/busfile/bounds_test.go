@@ -140,6 +140,8 @@ var viewsThatLook = []reading{
 	{"/publish?type=user.registered", one, ""},
 	{"/subscriptions", counted, ""},
 	{"/subscription?name=mailer", 110, dead},
+	{"/retries?subscription=mailer", looked, ""},
+	{"/retries?subscription=mailer&text=nowhere", looked, ""},
 	{"/catalogue", one, ""},
 	{"/type?name=user.registered", one, ""},
 	{"/audit", one, ""},
@@ -220,6 +222,9 @@ func readsBounded(t *testing.T, size int) {
 		for _, view := range viewsThatLook {
 			var text string
 			measure(view, func() { text = get(names.Replace(view.what)) })
+			if whole := strings.HasPrefix(view.what, "/text") || strings.HasPrefix(view.what, "/incident"); !whole && len(text) > mostPage {
+				t.Errorf("%s has %d bytes, want %d at most", view.what, len(text), mostPage)
+			}
 			for _, link := range regexp.MustCompile(`(?:href|src|action|data-live)="\./([a-z.-]*)`).FindAllStringSubmatch(text, -1) {
 				if !known[link[1]] && !strings.Contains(link[0], "action") {
 					t.Errorf("%s leads to %s, of which nobody knows how much it reads", view.what, link[1])
@@ -230,6 +235,9 @@ func readsBounded(t *testing.T, size int) {
 		must(t, file.Close())
 	})
 }
+
+// mostPage is how large a page is at most, in bytes, whatever the file has.
+const mostPage = 60_000
 
 // paths are the last parts of the paths of views.
 func paths(views []reading) (all []string) {

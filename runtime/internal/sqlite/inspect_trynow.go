@@ -21,7 +21,7 @@ type tryNow struct {
 }
 
 // waitsToBeTried is the SQL condition on delivery d that package ledger calls so; its parameter is the time.
-const waitsToBeTried = `d.state = 'waiting' AND d.wait > 0 AND NOT d.suspended AND d.due_at > ?
+const waitsToBeTried = `d.state <> 'dead' AND d.state = 'waiting' AND d.wait > 0 AND NOT d.suspended AND d.due_at > ?
 	AND NOT EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = d.seq AND x.subscription = d.subscription)`
 
 func (i *Inspection) tryNow(ctx context.Context, spec engine.SweepSpec, entry event.AuditEntry) (sweep engine.Sweep, matched int, err error) {
@@ -34,7 +34,7 @@ func (i *Inspection) tryNow(ctx context.Context, spec engine.SweepSpec, entry ev
 		if err != nil {
 			return err
 		}
-		return c.Query("SELECT count(*) FROM busgen_deliveries d WHERE "+waitsToBeTried+w.sql.String(), func(s *sqlite3.Stmt) error {
+		return c.Query("SELECT count(*) FROM busgen_deliveries d INDEXED BY busgen_deliveries_open WHERE "+waitsToBeTried+w.sql.String(), func(s *sqlite3.Stmt) error {
 			matched = s.ColumnInt(0)
 			return nil
 		}, append([]any{time.Now()}, w.args...)...)
