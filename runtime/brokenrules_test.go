@@ -27,6 +27,9 @@ type brokenRule struct {
 }
 
 var brokenRules = []brokenRule{
+	{"TestARetryThatWaitsIsTriedNowWithItsCount", "runtime/internal/ledger/operators.go", "r.Due, r.Set = at, at", "r.Due, r.Set = r.Due, at"},
+	{"TestARetryThatWaitsIsTriedNowWithItsCount", "runtime/internal/sqlite/inspect_trynow.go", // a delayed event, too
+		"AND d.state = 'waiting' AND d.wait > 0 AND", "AND d.state = 'waiting' AND"},
 	{"TestAStoredStepIsNotDoneAgain", "runtime/internal/sqlite/steps.go", // what is stored is not read
 		"if d.Failures+d.Uncounted == 0 && !d.Undoing && d.Seq", "if true || d.Seq"},
 	{"TestARetriedDeadLetterGoesOn", "runtime/internal/sqlite/steps.go",

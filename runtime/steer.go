@@ -48,7 +48,7 @@ func (r *Receipt) Cancel(ctx context.Context) error {
 // subscription ends; if there is none, the next one does at its start. Who waits for the event on the bus that
 // dispatches does not wait for that: see [CancelledError]. The audit of the
 // file gets an entry for each subscription. "busgen events cancel" does the same from
-// outside, and "busgen events undiscard" undoes it. The bus need not be started. Cancel is
+// outside, and "busgen events discard --undo" undoes it. The bus need not be started. Cancel is
 // safe for concurrent use, and in handlers.
 func (b *Bus) Cancel(ctx context.Context, id uuid.UUID) error { return busOf(b).cancel(ctx, id) }
 

@@ -16,13 +16,8 @@ import (
 	"github.com/busgen/busgen/internal/importer/tree"
 )
 
-// AsyncAPI makes a catalogue of an AsyncAPI document of version 3, 2 or 1, in JSON or YAML; file is
-// only its name in findings. A message becomes an event, what the program receives a
+// asyncAPI reads an AsyncAPI document of version 3, 2 or 1. A message becomes an event, what the program receives a
 // subscription of it, and components/schemas become types.
-func AsyncAPI(file string, source []byte, o Options) *Result {
-	return run(file, source, o, (*importer).asyncAPI)
-}
-
 func (im *importer) asyncAPI() {
 	version := im.root.Str("asyncapi")
 	major, _, _ := strings.Cut(version, ".")

@@ -46,14 +46,7 @@ func imported(t testing.TB, folder string) *importer.Result {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := importer.JSONSchema
-		switch name := filepath.Base(path); {
-		case strings.HasPrefix(name, "asyncapi"):
-			read = importer.AsyncAPI
-		case strings.HasPrefix(name, "openapi"):
-			read = importer.OpenAPI
-		}
-		return read(filepath.Base(path), source, importer.Options{RenameKeys: true})
+		return importer.Import(filepath.Base(path), source, importer.Options{RenameKeys: true})
 	}
 	t.Fatalf("%s has no document", folder)
 	return nil
@@ -95,7 +88,7 @@ func TestEqualFindingsAreOne(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&source, "  p%d: { type: object, properties: { inner: { not: { const: 1 } } } }\n", i)
 	}
-	result := importer.JSONSchema("order.yaml", []byte(source.String()), importer.Options{})
+	result := importer.Import("order.yaml", []byte(source.String()), importer.Options{})
 	want := `order.yaml:3:46: warning: "not" has no counterpart in a catalogue (10000 times: here, 4:46, 5:46, 6:46 and so on); check it where the event is published [import-keyword]
     3 |   p0: { type: object, properties: { inner: { not: { const: 1 } } } }
       |                                              ^^^
@@ -113,7 +106,7 @@ func TestABOMAndWindowsLineEndsChangeNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := func(text string) *importer.Result {
-			return importer.JSONSchema(path, []byte(text), importer.Options{RenameKeys: true})
+			return importer.Import(path, []byte(text), importer.Options{RenameKeys: true})
 		}
 		plain := read(string(source))
 		windows := read("\uFEFF" + strings.ReplaceAll(string(source), "\n", "\r\n"))

@@ -105,7 +105,7 @@ func TestConstructsBecomeWhatTakesTheSameValues(t *testing.T) {
 "$defs":{"Text":{"type":"string"},"Whole":{"$anchor":"anchored","type":"integer"},"other":{"$id":"other.json","type":"number"},
 "One":{"type":"object","properties":{"o":{"type":"string"}}},"Two":{"type":"object","properties":{"w":{"type":"string"}}}},
 "definitions":{"Old":{"type":"boolean"}}}`, c.schema)
-			result := importer.JSONSchema("once.json", []byte(document), importer.Options{})
+			result := importer.Import("once.json", []byte(document), importer.Options{})
 			requireLoads(t, result)
 			if !strings.Contains(strings.Join(strings.Fields(string(result.Catalogue)), " "), c.want) {
 				t.Errorf("%s is not in\n%s", c.want, result.Catalogue)
@@ -129,7 +129,7 @@ func TestAnEventCanBeCalledAsANamespaceIs(t *testing.T) {
 		"message": {"subscribe": {"payload": {"type": "object", "properties": {"event": {"type": "object", "properties": {"text": {"type": "string"}}}}}}},
 		"message.im": {"subscribe": {"payload": {"type": "object", "properties": {"text": {"type": "string"}}}}},
 		"message.mpim": {"publish": {"payload": {"type": "object", "properties": {"text": {"type": "string"}}}}}}}`
-	result := importer.AsyncAPI("events.json", []byte(document), importer.Options{})
+	result := importer.Import("events.json", []byte(document), importer.Options{})
 	requireLoads(t, result)
 	for _, want := range []string{"message:", "message.im:", "message.mpim:", "event:", "subscriptions: { message.mpim: {} }"} {
 		if !strings.Contains(string(result.Catalogue), want) {
@@ -144,12 +144,12 @@ func TestAMessageThatIsWrittenAgainIsTheSameEvent(t *testing.T) {
 		"a":{"messages":{"ask":{"payload":{"type":"object","properties":{"text":{"type":"string"}}}}}},
 		"b":{"messages":{"ask":{"payload":{"type":"object","properties":{"text":{"type":%q}}}}}}},
 		"operations":{"one":{"action":"receive","channel":{"$ref":"#/channels/a"}},"two":{"action":"receive","channel":{"$ref":"#/channels/b"}}}}`
-	result := importer.AsyncAPI("events.json", fmt.Appendf(nil, document, "string"), importer.Options{})
+	result := importer.Import("events.json", fmt.Appendf(nil, document, "string"), importer.Options{})
 	requireLoads(t, result)
 	if got := string(result.Catalogue); strings.Contains(got, "ask2") || !strings.Contains(got, "subscriptions: { one: {}, two: {} }") {
 		t.Errorf("not one event with two subscriptions:\n%s", got)
 	}
-	result = importer.AsyncAPI("events.json", fmt.Appendf(nil, document, "integer"), importer.Options{})
+	result = importer.Import("events.json", fmt.Appendf(nil, document, "integer"), importer.Options{})
 	if requireLoads(t, result); !strings.Contains(string(result.Catalogue), "ask2") {
 		t.Errorf("not two events:\n%s", result.Catalogue)
 	}
@@ -162,7 +162,7 @@ func TestWhatIsAskedOfAllOtherValuesIsAnEvent(t *testing.T) {
 		{"if":{"properties":{"kind":{"const":"b"}}},"then":{"type":"object","properties":{"y":{"type":"string"}}}},
 		{"if":{"not":{"properties":{"kind":{"enum":[%s]}}}},"then":{"type":"object","properties":{"z":{"type":"string"}}}}]}`
 	for values, want := range map[string]bool{`"a","b"`: true, `"b","a"`: true, `"a"`: false, `"a","b","c"`: false, `"a","c"`: false} {
-		result := importer.JSONSchema("thing.json", fmt.Appendf(nil, document, values), importer.Options{})
+		result := importer.Import("thing.json", fmt.Appendf(nil, document, values), importer.Options{})
 		requireLoads(t, result)
 		made := strings.Contains(string(result.Catalogue), `other:
     payload: { kind: string, z: "string?" }`)
@@ -183,7 +183,7 @@ func TestPayloadsWithAnotherValueOfOnePropertyEachAreEvents(t *testing.T) {
 		{"https://example.org/a/v1/left.json", "https://example.org/ab/v1/right.yaml", "a.v1.left.json", "ab.v1.right.yaml"},
 		{"https://example.org/left.json", "urn:right", "https.example.org.left.json", "urn.right"},
 	} {
-		result := importer.JSONSchema("thing.json", fmt.Appendf(nil, document, c.one, c.other), importer.Options{})
+		result := importer.Import("thing.json", fmt.Appendf(nil, document, c.one, c.other), importer.Options{})
 		requireLoads(t, result)
 		for _, want := range []string{"  " + c.wantOne + ":\n", "  " + c.wantOther + ":\n", `fields: { x: "string?" }`, `fields: { y: "string?" }`} {
 			if !strings.Contains(string(result.Catalogue), want) {
@@ -191,7 +191,7 @@ func TestPayloadsWithAnotherValueOfOnePropertyEachAreEvents(t *testing.T) {
 			}
 		}
 	}
-	same := importer.JSONSchema("thing.json", fmt.Appendf(nil, document, "left", "left"), importer.Options{})
+	same := importer.Import("thing.json", fmt.Appendf(nil, document, "left", "left"), importer.Options{})
 	if requireLoads(t, same); !strings.Contains(string(same.Catalogue), "\n  thing:\n") {
 		t.Errorf("of the same value:\n%s", same.Catalogue)
 	}
@@ -217,7 +217,7 @@ func TestStructsAmongValuesThatAreAnyJSONAreTypes(t *testing.T) {
 	} {
 		t.Run(schema, func(t *testing.T) {
 			document := `{"title":"once","type":"object","properties":{"x":` + schema + `},"$defs":{"One":{"type":"object","properties":{"o":{"type":"string"}}}}}`
-			result := importer.JSONSchema("once.json", []byte(document), importer.Options{})
+			result := importer.Import("once.json", []byte(document), importer.Options{})
 			requireLoads(t, result)
 			got := strings.ReplaceAll(strings.Join(strings.Fields(string(result.Catalogue)), " "), "doc: Line, ", "")
 			if !strings.Contains(got, want) || want == "" && strings.Contains(got, "OnceX") {
@@ -227,7 +227,7 @@ func TestStructsAmongValuesThatAreAnyJSONAreTypes(t *testing.T) {
 	}
 	endless := `{"title":"once","type":"object","properties":{"x":{"$ref":"#/$defs/Text"}},"$defs":{"Text":{"oneOf":[{"type":"string"},{"type":"array","items":{"$ref":"#/$defs/Text"}},
 		{"type":"object","title":"Bold","properties":{"of":{"$ref":"#/$defs/Text"}}}]}}}`
-	result := importer.JSONSchema("once.json", []byte(endless), importer.Options{})
+	result := importer.Import("once.json", []byte(endless), importer.Options{})
 	if requireLoads(t, result); !strings.Contains(string(result.Catalogue), `of: "json?"`) || strings.Contains(rendered(result), "contains itself") {
 		t.Errorf("texts in texts:\n%s%s", result.Catalogue, rendered(result))
 	}

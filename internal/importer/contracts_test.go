@@ -240,15 +240,11 @@ func (c *contract) importIt(t *testing.T, base string) {
 			o.Examples = append(o.Examples, importer.Example{File: e.where, Source: e.payload})
 		}
 	}
-	read := map[string]func(string, []byte, importer.Options) *importer.Result{"asyncapi": importer.AsyncAPI, "openapi": importer.OpenAPI}[kindOfDocument(source)]
-	if read == nil {
-		read = importer.JSONSchema
-	}
 	start := time.Now()
-	c.result = read(c.path, source, o)
+	c.result = importer.Import(c.path, source, o)
 	if c.result.KeysWouldChange {
 		c.renamed, o.RenameKeys = true, true
-		c.result = read(c.path, source, o)
+		c.result = importer.Import(c.path, source, o)
 	}
 	c.took = time.Since(start)
 	c.losses = map[string]int{}

@@ -21,7 +21,7 @@ func TestNullInAnExampleOfAnOptionalPropertyIsKept(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			document := `{"title":"thing.done","type":"object","required":["k"],"properties":{"k":{"type":"integer"},"x":` + c.property + `},"examples":` + c.examples + `}`
-			result := importer.JSONSchema("thing.json", []byte(document), importer.Options{})
+			result := importer.Import("thing.json", []byte(document), importer.Options{})
 			requireLoads(t, result)
 			if !strings.Contains(string(result.Catalogue), c.want) {
 				t.Errorf("%s is not in\n%s", c.want, result.Catalogue)
@@ -32,7 +32,7 @@ func TestNullInAnExampleOfAnOptionalPropertyIsKept(t *testing.T) {
 		})
 	}
 	required := `{"title":"thing.done","type":"object","required":["x"],"properties":{"x":{"type":["string","null"]}},"examples":[{"x":null}]}`
-	if result := importer.JSONSchema("thing.json", []byte(required), importer.Options{}); len(others(result)) > 0 {
+	if result := importer.Import("thing.json", []byte(required), importer.Options{}); len(others(result)) > 0 {
 		t.Errorf("a required property can be null anyway:\n%s", rendered(result))
 	}
 }
@@ -43,7 +43,7 @@ func TestExamplesInOtherFilesAreEvidence(t *testing.T) {
 		for _, p := range payloads {
 			o.Examples = append(o.Examples, importer.Example{File: "example.json", Source: []byte(p)})
 		}
-		return importer.JSONSchema("thing.json", []byte(document), o)
+		return importer.Import("thing.json", []byte(document), o)
 	}
 	one := `{"title":"thing.done","type":"object","properties":{"at":{"type":"string","format":"date-time"}}}`
 	two := `{"oneOf":[` +

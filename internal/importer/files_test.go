@@ -22,25 +22,14 @@ func folderOf(texts map[string]string) fstest.MapFS {
 	return files
 }
 
-// importFrom imports a file of a folder by the function for its kind.
+// importFrom imports a file of a folder.
 func importFrom(folder fs.FS, name string) *importer.Result {
 	source, err := fs.ReadFile(folder, name)
 	if err != nil {
 		panic(err)
 	}
 	o := importer.Options{RenameKeys: true, Files: &files.Folder{FS: folder, Path: name}}
-	return readerOf(string(source))(name, source, o)
-}
-
-// readerOf chooses the function for a document.
-func readerOf(source string) func(string, []byte, importer.Options) *importer.Result {
-	switch {
-	case strings.Contains(source, "asyncapi"):
-		return importer.AsyncAPI
-	case strings.Contains(source, "openapi"):
-		return importer.OpenAPI
-	}
-	return importer.JSONSchema
+	return importer.Import(name, source, o)
 }
 
 func TestReferencesLeadToOtherFiles(t *testing.T) {

@@ -77,7 +77,7 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, other string) {
 		folder := fstest.MapFS{"file.json": {Data: []byte(text)}, "common/other.json": {Data: []byte(other)}}
 		o := importer.Options{RenameKeys: len(text)%2 == 0, Files: &files.Folder{FS: folder, Path: "file.json"}}
-		for _, read := range []func(string, []byte, importer.Options) *importer.Result{importer.JSONSchema, importer.AsyncAPI, importer.OpenAPI} {
+		for _, read := range []func(string, []byte, importer.Options) *importer.Result{importer.Import, importer.Import, importer.Import} {
 			first := read("file.json", []byte(text), o)
 			requireLoads(t, first)
 			again := read("file.json", []byte(text), o)

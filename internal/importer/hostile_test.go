@@ -52,7 +52,7 @@ func TestDocumentsThatExplodeAreImportedInBounds(t *testing.T) {
 		"a recursive allOf":    `{"title": "r", "allOf": [{"$ref": "#"}, {"properties": {"x": {"$ref": "#"}}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := importer.JSONSchema("bomb.json", []byte(document), importer.Options{RenameKeys: true})
+			result := importer.Import("bomb.json", []byte(document), importer.Options{RenameKeys: true})
 			requireLoads(t, result)
 			if len(result.Catalogue) > 10<<20 || len(result.Findings) > 10_000 {
 				t.Errorf("%d bytes of catalogue, %d findings", len(result.Catalogue), len(result.Findings))
@@ -83,7 +83,7 @@ func TestSchemasThatLeadBackToThemselvesAreImported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, root := range []string{"properties: { x: { $ref: '#/$defs/A' }, z: { type: string } }", "oneOf: [{ $ref: '#/$defs/A' }, { type: object, properties: { z: { type: string } } }]"} {
 				source := "title: thing.done\ntype: object\n" + root + "\n$defs:\n  " + definitions + "\n"
-				requireLoads(t, importer.JSONSchema("thing.yaml", []byte(source), importer.Options{}))
+				requireLoads(t, importer.Import("thing.yaml", []byte(source), importer.Options{}))
 			}
 		})
 	}

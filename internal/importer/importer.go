@@ -80,6 +80,21 @@ type importer struct {
 	wires      map[string]bool // the names of events on the wire
 }
 
+// Import makes a catalogue of an AsyncAPI document, of the webhooks of an OpenAPI document or, if it says that it is neither,
+// of a JSON Schema, each in JSON or YAML. file is only its name in findings.
+func Import(file string, source []byte, o Options) *Result {
+	return run(file, source, o, func(im *importer) {
+		switch {
+		case im.root.Get("asyncapi") != nil:
+			im.asyncAPI()
+		case im.root.Get("openapi").Is(tree.Text), im.root.Get("swagger") != nil:
+			im.openAPI()
+		default:
+			im.jsonSchema()
+		}
+	})
+}
+
 // run reads a document, and makes a catalogue with the function that finds its events. If examples do not keep to their
 // schemas it is done once more, with what they show.
 func run(file string, source []byte, o Options, events func(*importer)) *Result {

@@ -18,26 +18,10 @@ import (
 	"github.com/busgen/busgen/internal/importer/types"
 )
 
-// JSONSchema makes a catalogue of a JSON Schema, in JSON or YAML; file is only its
-// name in findings. A schema that is itself a payload is one event, and one with alternatives is
-// an event for each. Otherwise the events are
-// the definitions that nothing refers to: those that have the name of an event or, if there
+// jsonSchema reads a JSON Schema. One that is itself a payload is one event, and one with alternatives is an event for each.
+// Otherwise the events are the definitions that nothing refers to: those that have the name of an event or, if there
 // are none, all that are objects.
-func JSONSchema(file string, source []byte, o Options) *Result {
-	return run(file, source, o, (*importer).jsonSchema)
-}
-
 func (im *importer) jsonSchema() {
-	if im.root.Get("asyncapi") != nil {
-		im.Report(im.root.At("asyncapi"), rules.ImportDocument, "this is an AsyncAPI document").
-			Hint = "import it with busgen import asyncapi"
-		return
-	}
-	if im.root.Get("openapi").Is(tree.Text) {
-		im.Report(im.root.At("openapi"), rules.ImportDocument, "this is an OpenAPI document").
-			Hint = "import it with busgen import openapi"
-		return
-	}
 	defs := im.definitions()
 	if !schema.OnlySays(im.root, "") {
 		im.rootEvents()

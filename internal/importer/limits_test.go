@@ -32,7 +32,7 @@ events:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := importer.AsyncAPI("export.json", document, importer.Options{Package: "events"})
+	got := importer.Import("export.json", document, importer.Options{Package: "events"})
 	for _, want := range []string{
 		"bank: { doc: The bank is slow., at_once: 3 }", "mail.api: { rate: 100 per 1m }",
 		"limits: [bank, { limit: mail.api, by: id }]", "limits: off",
@@ -42,7 +42,7 @@ events:
 		}
 	}
 	// What a person has broken is left out, and the rest stays.
-	broken := importer.AsyncAPI("export.json", []byte(strings.NewReplacer(`"at_once": 3`, `"at_once": 0`).Replace(string(document))), importer.Options{Package: "events"})
+	broken := importer.Import("export.json", []byte(strings.NewReplacer(`"at_once": 3`, `"at_once": 0`).Replace(string(document))), importer.Options{Package: "events"})
 	if text := string(broken.Catalogue); strings.Contains(text, "bank") || !strings.Contains(text, "mail.api: { rate") || len(broken.Findings) == 0 {
 		t.Errorf("%v\n%s", broken.Findings, text)
 	}

@@ -24,7 +24,7 @@ func TestAnOpenObjectSaysThatItIsOpen(t *testing.T) {
 		`{"title":"t.done","type":"object","properties":{"a":{"type":"string"}}}`:                              true,
 		`{"title":"t.done","type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`: false,
 	} {
-		if got := importer.JSONSchema("t.json", []byte(schema), importer.Options{}); slices.ContainsFunc(got.Findings, isOpen) != want || got.Catalogue == nil {
+		if got := importer.Import("t.json", []byte(schema), importer.Options{}); slices.ContainsFunc(got.Findings, isOpen) != want || got.Catalogue == nil {
 			t.Errorf("%s: %s", schema, rendered(got))
 		}
 	}
@@ -41,11 +41,11 @@ func TestASchemaWithoutATypeDoesNotNarrowInSilence(t *testing.T) {
 		`{"type":"object","additionalProperties":{"type":"string"}}`: "",
 		`{"enum":["a"]}`:                                             "",
 	} {
-		got := importer.JSONSchema("t.json", []byte(`{"title":"t.done","type":"object","properties":{"m":`+property+`}}`), importer.Options{})
+		got := importer.Import("t.json", []byte(`{"title":"t.done","type":"object","properties":{"m":`+property+`}}`), importer.Options{})
 		if said := rendered(got); !strings.Contains(said, want) || want == "" && strings.Contains(said, "without a type") {
 			t.Errorf("%s: %s", property, said)
 		}
-		example := importer.JSONSchema("t.json", []byte(`{"title":"t.done","type":"object","properties":{"m":`+property+`},"examples":[{"m":true}]}`), importer.Options{})
+		example := importer.Import("t.json", []byte(`{"title":"t.done","type":"object","properties":{"m":`+property+`},"examples":[{"m":true}]}`), importer.Options{})
 		if want != "" && !strings.Contains(string(example.Catalogue), `m: "json?"`) {
 			t.Errorf("%s with an example of another type:\n%s", property, example.Catalogue)
 		}
@@ -66,7 +66,7 @@ func TestIntegersKeepTheirDigits(t *testing.T) {
 		`{"type":"number","examples":[0.1, 1e3, 9007199254740992]}`:                                       `m: "float64?"`,
 		`{"type":"integer","minimum":0,"maximum":18446744073709551615,"examples":[18446744073709551615]}`: `m: "uint64?"`,
 	} {
-		got := importer.JSONSchema("t.json", []byte(`{"title":"t.done","type":"object","properties":{"m":`+property+`}}`), importer.Options{})
+		got := importer.Import("t.json", []byte(`{"title":"t.done","type":"object","properties":{"m":`+property+`}}`), importer.Options{})
 		if !strings.Contains(string(got.Catalogue), want) {
 			t.Errorf("%s:\n%s\n%s", property, got.Catalogue, rendered(got))
 		}
@@ -79,7 +79,7 @@ func TestAPropertyOfAnExampleThatIsNamedLikeAFieldIsAnotherField(t *testing.T) {
 		`{"title":"t.done","type":"object","properties":{"messageId":{"type":"string"}},"examples":[{"messageId":"1","message_id":"1"}]}`,
 		`{"title":"t.done","type":"object","properties":{"messageId":{"type":"string"}},"required":["message_id"]}`,
 	} {
-		got := importer.JSONSchema("t.json", []byte(document), importer.Options{})
+		got := importer.Import("t.json", []byte(document), importer.Options{})
 		requireLoads(t, got)
 		if text := string(got.Catalogue); !strings.Contains(text, `message_id: "string?"`) || !strings.Contains(text, "json: message_id") {
 			t.Errorf("%s\n%s", text, rendered(got))
@@ -91,7 +91,7 @@ func TestEventsOfAMessageWithSeveralPayloadsKeepItsName(t *testing.T) {
 	const document = "asyncapi: 3.0.0\ninfo: { title: T, version: 1.0.0 }\nchannels: { c: { messages: { marketData: { $ref: '#/components/messages/marketData' } } } }\n" +
 		"components:\n  messages:\n    marketData:\n      payload:\n        oneOf:\n          - { title: update, type: object, properties: { price: { type: number } } }\n" +
 		"          - { title: heartbeat, type: object, properties: { seq: { type: integer } } }\n"
-	got := importer.AsyncAPI("a.yaml", []byte(document), importer.Options{})
+	got := importer.Import("a.yaml", []byte(document), importer.Options{})
 	requireLoads(t, got)
 	if text := string(got.Catalogue); !strings.Contains(text, "wire: marketData.update\n") || !strings.Contains(text, "wire: marketData.heartbeat\n") {
 		t.Error(text)

@@ -9,13 +9,9 @@ import (
 	"github.com/busgen/busgen/internal/importer/tree"
 )
 
-// OpenAPI makes a catalogue of the webhooks of an OpenAPI document of version 3, in JSON or YAML; file is only its name
-// in findings. Webhooks are under webhooks since 3.1, and under x-webhooks before; callbacks of operations and under
-// components are some as well. Each becomes an event, and the schemas that they use become types.
-func OpenAPI(file string, source []byte, o Options) *Result {
-	return run(file, source, o, (*importer).openAPI)
-}
-
+// openAPI reads the webhooks of an OpenAPI document of version 3. Webhooks are under webhooks since 3.1, and under x-webhooks
+// before; callbacks of operations and under components are some as well. Each becomes an event, and the schemas that they use
+// become types.
 func (im *importer) openAPI() {
 	version := im.root.Str("openapi")
 	switch {

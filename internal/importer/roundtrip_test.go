@@ -49,24 +49,21 @@ func catalogues(t testing.TB) map[string]*catalog.Catalogue {
 // What is exported and imported again exports the same.
 func TestAnExportedDocumentIsImportedAgain(t *testing.T) {
 	short.Visit(t, "it imports many documents")
-	forms := map[string]struct {
-		export func(*catalog.Catalogue) ([]byte, error)
-		back   func(file string, source []byte, o importer.Options) *importer.Result
-	}{
-		"jsonschema": {export.JSONSchema, importer.JSONSchema},
-		"asyncapi":   {func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, export.Info{Version: "1"}) }, importer.AsyncAPI},
+	forms := map[string]func(*catalog.Catalogue) ([]byte, error){
+		"jsonschema": export.JSONSchema,
+		"asyncapi":   func(c *catalog.Catalogue) ([]byte, error) { return export.AsyncAPI(c, export.Info{Version: "1"}) },
 	}
 	for path, c := range catalogues(t) {
 		if len(c.Events) == 0 {
 			continue // no schema says that nothing in it is an event
 		}
-		for name, form := range forms {
+		for name, exported := range forms {
 			t.Run(name+" "+path, func(t *testing.T) {
-				document, err := form.export(c)
+				document, err := exported(c)
 				if err != nil {
 					t.Fatal(err)
 				}
-				imported := form.back("export.json", document, importer.Options{Package: c.Package.V})
+				imported := importer.Import("export.json", document, importer.Options{Package: c.Package.V})
 				for _, f := range imported.Findings {
 					if f.Severity > diag.Note {
 						t.Errorf("%s", f)
@@ -76,7 +73,7 @@ func TestAnExportedDocumentIsImportedAgain(t *testing.T) {
 				if findings != nil {
 					t.Fatalf("%v\n%s", findings, imported.Catalogue)
 				}
-				second, err := form.export(again)
+				second, err := exported(again)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,7 +112,7 @@ schedules:
 		if changed == string(document) {
 			t.Fatalf("%s is not in\n%s", old, document)
 		}
-		result := importer.AsyncAPI("export.json", []byte(changed), importer.Options{Package: "events"})
+		result := importer.Import("export.json", []byte(changed), importer.Options{Package: "events"})
 		requireLoads(t, result)
 		if text := string(result.Catalogue); !strings.Contains(text, "weekly:") || strings.Contains(text, "nightly") || len(others(result)) != 1 ||
 			!strings.HasSuffix(others(result)[0].Message, "is left out") {
@@ -123,7 +120,7 @@ schedules:
 		}
 	}
 	twice := strings.Replace(string(document), `"weekly"`, `"nightly"`, 1)
-	result := importer.AsyncAPI("export.json", []byte(twice), importer.Options{Package: "events"})
+	result := importer.Import("export.json", []byte(twice), importer.Options{Package: "events"})
 	requireLoads(t, result)
 	if text := string(result.Catalogue); strings.Count(text, "nightly") != 1 || len(result.Findings) == 0 {
 		t.Errorf("of a name that is there twice: %v\n%s", result.Findings, text)
@@ -144,7 +141,7 @@ func TestEveryNameOfADocumentComesBack(t *testing.T) {
 	}
 	source.WriteString("}}")
 	document := strings.Replace(source.String(), `"order-no": {"type": "string"}`, `"order-no": {"type": "object", "properties": {"inPlace": {"type": "string"}}}`, 1)
-	result := importer.JSONSchema("order.json", []byte(document), importer.Options{})
+	result := importer.Import("order.json", []byte(document), importer.Options{})
 	if len(others(result)) > 0 {
 		t.Fatal(others(result))
 	}
@@ -189,7 +186,7 @@ func TestEveryNameOfASchemaComesBack(t *testing.T) {
 		"Day":{"type":"string","format":"date"},
 		"Colour":{"type":"string","enum":["red","green"]},
 		"Line":{"type":"object","properties":{"number":{"$ref":"#/components/schemas/Number"},"sku":{"$ref":"#/components/schemas/Sku"},"colour":{"$ref":"#/components/schemas/Colour"}},"required":["number","sku","colour"]}}}}`
-	result := importer.AsyncAPI("shop.json", []byte(document), importer.Options{})
+	result := importer.Import("shop.json", []byte(document), importer.Options{})
 	requireLoads(t, result)
 	if len(others(result)) > 0 {
 		t.Error(others(result))
@@ -250,7 +247,7 @@ events:
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(importer.AsyncAPI("export.json", document, importer.Options{Package: "events"}).Catalogue)
+	text := string(importer.Import("export.json", document, importer.Options{Package: "events"}).Catalogue)
 	for _, want := range []string{"partition_by: order_id\n", "dedupe_by: key\n", "await_by: order_id\n", "by: sent_to.zip_code", "by: who_did.no ", `key: { type: string, json: KEY }`, "json_names: camel\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in:\n%s\n%s", want, text, document)

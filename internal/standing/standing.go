@@ -253,16 +253,44 @@ func (l *looking) rest() {
 	if n := l.of.Suspended; n > 0 {
 		l.say(Good, time.Time{}, "%s in a step of its handler.", have(n, "delivery waits", "deliveries wait"))
 	}
-	if n := l.of.Waiting - l.of.Suspended; n > 0 && l.alive() {
-		l.say(Good, time.Time{}, "%s for a retry, a delay or a snooze.", have(n, "delivery waits", "deliveries wait"))
+	if n := l.of.Later - l.of.Suspended; n > 0 && l.alive() {
+		if behind := l.of.Waiting - l.of.Later - l.parked(); behind > 0 {
+			l.say(Warn, time.Time{}, "%s behind an earlier one of a strict order, of which the first comes again %s.",
+				have(behind, "delivery waits", "deliveries wait"), l.ago(l.of.NextDue))
+		}
+		l.say(Good, time.Time{}, "%s for a retry, a delay or a snooze, the first is due %s.", have(n, "delivery waits", "deliveries wait"), l.ago(l.of.NextDue))
 	}
 	switch {
 	case len(l.reasons) > 0:
 	case l.of.Backlog == 0:
 		l.say(Good, time.Time{}, "It has handled everything.")
+	case l.limited():
 	default:
 		l.say(Good, l.of.Oldest, "It goes on: %s to be handled, the oldest from %s.", have(l.of.Backlog, "event is", "events are"), l.ago(l.of.Oldest))
 	}
+}
+
+// parked counts the deliveries that wait for a limit, a key or the like.
+func (l *looking) parked() (n int) {
+	for _, lane := range l.bus.Lanes {
+		if lane.Subscription == l.of.Name {
+			n += lane.Waiting
+		}
+	}
+	return n
+}
+
+// limited says which limit others hold while it has a backlog and no handler at work: a few deliveries wait for it in memory, so
+// the log does not know what they wait for.
+func (l *looking) limited() bool {
+	for _, r := range l.bus.Running {
+		for _, p := range r.Limits {
+			l.say(Warn, l.of.Oldest, "%s to be handled, the oldest from %s. If it uses limit %s, it waits for %s, whose handler has held that for %s.",
+				have(l.of.Backlog, "event is", "events are"), l.ago(l.of.Oldest), p.Limit, r.Subscription, l.span(r.Started))
+			return true
+		}
+	}
+	return false
 }
 
 // have is a number with a thing: "1 key is", "1,200 keys are".

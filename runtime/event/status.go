@@ -95,6 +95,8 @@ type SubscriptionState struct {
 	Partial   bool               `json:"partial,omitempty"`
 	Running   int                `json:"running"`             // handlers that the log knows to run, or that ran when their process died
 	Waiting   int                `json:"waiting"`             // for a retry, a delay or a snooze
+	Later     int                `json:"later,omitempty"`     // which of the waiting ones are due later than now; the others wait behind these, or for a place
+	NextDue   time.Time          `json:"next_due,omitzero"`   // when the first of those is due; UTC
 	Suspended int                `json:"suspended,omitempty"` // which of the waiting ones are so in a step of their handlers (package step)
 	Held      int                `json:"held"`                // because their type is paused, or their version newer than the program
 	Newer     []Newer            `json:"newer,omitempty"`     // which of them are held for their version, the oldest first

@@ -60,6 +60,7 @@
 //		Rate:   100, // per second
 //	})
 //
+// [File.TryNow] ends the waits of deliveries that are not dead yet, but wait for a retry.
 // [File.Replay] gives events that were handled to one subscription again. [File.Edit]
 // corrects a payload that can never be handled: it makes a new event from it, linked to
 // the old one, for the subscription that had failed. Editing is off unless the file is

@@ -48,6 +48,14 @@ func checkEvents(f event.Filter) error {
 	return checkTypes("events", f.Types)
 }
 
+// checkWaiting refuses a filter that does not choose deliveries which wait.
+func checkWaiting(f event.Filter) error {
+	if f.Status != "" || f.State != "" || !f.Since.IsZero() || !f.Until.IsZero() || f.ChildOf != uuid.Nil {
+		return fmt.Errorf("filter of retries: Status, State, Since, Until and ChildOf choose events only")
+	}
+	return checkEvents(f)
+}
+
 // checkDeadLetters refuses a filter that can match no dead letter.
 func checkDeadLetters(f event.Filter) error {
 	if f.Status != "" || f.State != "" {

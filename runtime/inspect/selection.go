@@ -63,8 +63,11 @@ func (s Selection) again() engine.Again {
 // check returns an error if a sweep of the kind cannot do what s asks for.
 func (s Selection) check(kind engine.SweepKind) error {
 	what, filter := string(kind)+" dead letters", checkDeadLetters
-	if kind == engine.SweepReplay {
+	switch kind {
+	case engine.SweepReplay:
 		what, filter = "replay events", checkEvents
+	case engine.SweepTryNow:
+		what, filter = "try retries now", checkWaiting
 	}
 	switch {
 	case s.Limit < 0:

@@ -72,6 +72,16 @@ func (f *File) Replay(ctx context.Context, subscription string, s Selection) (Co
 	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepReplay, Subscription: subscription, From: s.From})
 }
 
+// TryNow makes deliveries due now that wait for a retry or for the end of a snooze: their cause is repaired, and nobody has to wait
+// for it. Their count of attempts goes on. Deliveries that wait for something else are left alone: those of a delayed event,
+// in a step (package step), for a limit, behind others, and those of a paused type. The filter takes Types, Events,
+// Subscriptions, CorrelationID and Text. An open circuit breaker and a pause still hold what is due.
+//
+// In all else it is like [File.Retry].
+func (f *File) TryNow(ctx context.Context, s Selection) (Counts, error) {
+	return f.sweep(ctx, s, engine.SweepSpec{Kind: engine.SweepTryNow})
+}
+
 // sweep changes many deliveries, in steps.
 func (f *File) sweep(ctx context.Context, s Selection, spec engine.SweepSpec) (Counts, error) {
 	if err := s.check(spec.Kind); err != nil {

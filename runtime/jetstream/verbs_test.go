@@ -96,14 +96,14 @@ busgen erase TO ada@example.org --yes → 2: the engine on JetStream cannot eras
 busgen inspect TO → Open http://127.0.0.1:
 busgen events list TO → order.placed
 busgen events show TO OPEN → ledger
-busgen events steps TO OPEN → 3: there is no step
 busgen events tree TO OPEN → order.placed
 busgen events tail TO → {"number":7
 busgen events export TO --source urn:shop → "source":"urn:shop"
+busgen events try-now TO --all → 3: no delivery matches that waits for a retry
 busgen events cancel TO OPEN/ledger --yes → cancelled
-busgen events undiscard TO OPEN/ledger → undone
+busgen events discard TO --undo OPEN/ledger → undone
 busgen events discard TO OPEN/ledger --because test --yes → discarded
-busgen events undiscard TO OPEN/ledger → undone
+busgen events discard TO --undo OPEN/ledger → undone
 busgen breaking next.yaml --db TO → 1: 1 row of order.placed, version 1, in TO (1 open delivery, 0 dead letters;
 busgen check-db TO --catalogue next.yaml → 1: 1 open delivery and 0 dead letters cannot be decoded
 busgen subscriptions resume TO ledger → resumed
@@ -122,7 +122,7 @@ busgen check-db TO → All is well
 busgen breaking events.yaml --db TO → all of 4 open or dead rows decode
 busgen dlq edit TO DEAD --catalogue events.yaml < {"order": 1, "cents": 7} → made event
 busgen dlq discard TO --subscription charge-card --because test --yes → discarded 3
-busgen events undiscard TO --action 12 → undone: 3 dead letters again
+busgen events discard TO --undo --action 12 → undone: 3 dead letters again
 up
 busgen dlq retry TO --all → retried
 busgen events replay TO --subscription ledger --all --yes → replayed 1

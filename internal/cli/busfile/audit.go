@@ -20,7 +20,7 @@ func newAuditList(on cli.Engines) *cobra.Command {
 		Long: `List shows who has changed what in the file, the newest first: with this
 command, with a program that inspects the file, and by the bus itself (redrive,
 rename). COUNT is the number of deliveries. ID names an action for "busgen
-events undiscard --action".
+events discard --undo --action".
 
 With --json: one line for each, with id, at, actor, action, event_id (of an
 action on one event), subscription, count, detail. If there are more, the last

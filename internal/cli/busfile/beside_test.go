@@ -23,9 +23,9 @@ import (
 // something to do. DEAD is a dead letter and OPEN an open event.
 var writing = []string{
 	`events publish shop.db order.placed '{"number":5,"email":"customer5@example.org"}'`,
-	"dlq edit shop.db DEAD", "dlq retry shop.db DEAD", "dlq discard shop.db DEAD --because test --yes", "events undiscard shop.db DEAD",
+	"dlq edit shop.db DEAD", "dlq retry shop.db DEAD", "dlq discard shop.db DEAD --because test --yes", "events discard shop.db --undo DEAD",
 	"dlq import shop.db exported.jsonl", "dlq purge shop.db --until 1ms --yes", "dlq import shop.db exported.jsonl", "dlq retry shop.db --all",
-	"subscriptions pause shop.db ledger", "events discard shop.db OPEN --because test --yes", "events cancel shop.db OPEN --yes", "subscriptions resume shop.db ledger",
+	"subscriptions pause shop.db ledger", "events try-now shop.db --all", "events discard shop.db OPEN --because test --yes", "events cancel shop.db OPEN --yes", "subscriptions resume shop.db ledger",
 	"events replay shop.db --subscription ledger --all --yes", "events replay shop.db --subscription ledger --since 1h --yes",
 	"breakers close shop.db charge-card", "erase shop.db customer5 --field email --yes",
 }
@@ -35,7 +35,7 @@ var afterwards = []string{"subscriptions remove shop.db ledger --yes"}
 
 // onlyLooking has the verbs that change nothing; other tests compare the bytes of the file.
 var onlyLooking = []string{
-	"status", "inspect", "events list", "events show", "events steps", "events tail", "events tree", "events export", "dlq list", "dlq groups", "dlq show", "dlq export", "subscriptions list", "subscriptions show", "breakers list",
+	"status", "inspect", "events list", "events show", "events tail", "events tree", "events export", "dlq list", "dlq groups", "dlq show", "dlq export", "subscriptions list", "subscriptions show", "breakers list",
 	"schedules list", "running list", "limits list", "audit list", "check-db", "completion", "help",
 }
 

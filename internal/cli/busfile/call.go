@@ -36,6 +36,7 @@ type call struct {
 	yes        bool
 	actor      string
 	because    string
+	undo       bool
 
 	file *inspect.File // nil for a verb that opens the file itself, until it does
 }
@@ -46,6 +47,7 @@ type fileVerb struct {
 	changes bool      // leaves audit rows, so it has --actor
 	asks    bool      // destroys something, so it has --yes
 	reasons bool      // needs a reason, so it has --because
+	undoes  bool      // undoes what it does, so it has --undo, which needs neither reason nor question
 	shows   bool      // shows payloads, so it has --max-payload
 	quotes  bool      // shows payloads or errors, or looks for a text in them, so it has --show-sensitive
 	works   bool      // works with payloads as they are stored
@@ -84,6 +86,9 @@ func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
 	if v.reasons {
 		flags.StringVar(&c.because, "because", "", "the `reason`, in a few words")
 	}
+	if v.undoes {
+		flags.BoolVar(&c.undo, "undo", false, "undo discards instead, by an operator or by a handler")
+	}
 	if v.changes {
 		flags.StringVar(&c.actor, "actor", "", "`name` for the audit (default user@host)")
 	}
@@ -94,7 +99,7 @@ func onFile(on cli.Engines, cmd *cobra.Command, v fileVerb) *cobra.Command {
 		if c.maxPayload < 0 {
 			return "", fmt.Errorf("--max-payload is %d: it must not be negative", c.maxPayload)
 		}
-		if v.reasons && c.because == "" {
+		if v.reasons && c.because == "" && !c.undo {
 			return "", errors.New("say why with --because, in a few words: it is kept with the events")
 		}
 		c.target, c.path, c.args = args[0], cli.Shown(args[0]), args[1:]

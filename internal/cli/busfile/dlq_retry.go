@@ -1,6 +1,8 @@
 package busfile
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/busgen/busgen/internal/cli"
@@ -31,7 +33,7 @@ A handler that works in steps goes on behind the last one that it has stored.
 --forget STEP has one step done again, and --from STEP that step with all that
 were stored after it; dead letters without the step do not match. --from-start
 has everything done again. That is the only way to retry one whose steps are
-undone. "busgen events steps" shows them.
+undone. "busgen events show" shows them.
 
 Dead letters are moved in small transactions, so publishers do not wait. If
 retry is interrupted, by Ctrl-C or by a crash, every dead letter is either
@@ -78,17 +80,25 @@ func (c *call) tellInWay(letters event.Filter) error {
 	if err != nil {
 		return err
 	}
-	status, err := c.file.Status(c.context())
-	told := map[string]bool{}
+	var names []string
 	for _, g := range groups {
-		for _, name := range g.Subscriptions {
-			if told[name] {
-				continue
-			}
-			told[name] = true
-			for _, r := range standing.InWay(status, name) {
-				c.tell("In the way of %s: %s", terminal.Clean(name), terminal.Clean(r.Text))
-			}
+		names = append(names, g.Subscriptions...)
+	}
+	return c.tellWaysOf(names)
+}
+
+// tellWaysOf says what keeps subscriptions from handling what they are given, once for each.
+func (c *call) tellWaysOf(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	status, err := c.file.Status(c.context())
+	for n, name := range names {
+		if slices.Contains(names[:n], name) {
+			continue
+		}
+		for _, r := range standing.InWay(status, name) {
+			c.tell("In the way of %s: %s", terminal.Clean(name), terminal.Clean(r.Text))
 		}
 	}
 	return err

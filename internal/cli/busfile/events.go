@@ -26,8 +26,8 @@ Exit status: that of the verb.`,
   busgen events show shop.db 018f4f2e-1c3a-7b21
   busgen events tree shop.db 018f4f2e-1c3a-7b21`,
 	}
-	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsSteps(on), newEventsTree(on), newEventsExport(on), newEventsPublish(on),
-		newEventsDiscard(on), newEventsCancel(on), newEventsUndiscard(on), newEventsReplay(on))
+	cmd.AddCommand(newEventsList(on), newEventsTail(on), newEventsShow(on), newEventsTree(on), newEventsExport(on), newEventsPublish(on),
+		newEventsTryNow(on), newEventsDiscard(on), newEventsCancel(on), newEventsReplay(on))
 	return cli.Family(cmd)
 }
 

@@ -14,9 +14,10 @@ import (
 )
 
 func newEventsDiscard(on cli.Engines) *cobra.Command {
-	return onFile(on, &cobra.Command{
-		Use:   "discard FILE ID[/SUBSCRIPTION] ...",
-		Short: "Settle open events that need not be handled",
+	var action int64
+	cmd := onFile(on, &cobra.Command{
+		Use:   "discard FILE (ID[/SUBSCRIPTION] ... | --undo --action NUMBER)",
+		Short: "Settle open events that need not be handled, or undo that",
 		Long: `Discard settles events that are open (pending, running, waiting or held) without
 handling them: for one subscription, or for all. It keeps the text of --because
 with them. For dead letters use "busgen dlq discard".
@@ -24,17 +25,39 @@ with them. For dead letters use "busgen dlq discard".
 A running program settles them within 200 ms, or when a pause of the
 subscription ends; otherwise they are settled at the next start. Until then they
 count as backlog. A handler that is at work is not interrupted: if it succeeds,
-the event is handled; if it fails, it is not retried. "busgen events undiscard"
-undoes a discard.
+the event is handled; if it fails, it is not retried.
 
-With --json: one line for each event, with id and subscriptions.
+--undo undoes discards, by an operator or by a handler, also those of "busgen
+events cancel" and "busgen dlq discard": dead letters are dead letters again, as
+they were, and other deliveries are due now. Name events, or with --action the
+number of an action from "busgen audit list". A dead letter that was edited into
+another event stays settled.
+
+With --json: one line for each event, with id and subscriptions; with --undo:
+dead (how many are dead letters again), due (how many are tried again), left
+(how many were left alone).
 
 Exit status: 0 done, 1 the answer was no, or the event has no open delivery, 2
-trouble, 3 there is no such event or subscription: then nothing is done. Of
-several events each is tried, also if the answer about another one was no.`,
+trouble, 3 there is no such event or subscription, or no discard that could be
+undone: then nothing is done. Of several events each is tried, also if the
+answer about another one was no.`,
 		Example: `  busgen events discard shop.db 018f4f2e-1c3a-7b21 --because "a test order" --yes
-  busgen events discard shop.db 018f4f2e-1c3a-7b21/send-receipt --because "mailed by hand" --yes`,
-	}, fileVerb{takes: someEvents, changes: true, asks: true, reasons: true, do: discardEvents})
+  busgen events discard shop.db 018f4f2e-1c3a-7b21/send-receipt --because "mailed by hand" --yes
+  busgen events discard shop.db --undo 018f4f2e-1c3a-7b21
+  busgen events discard shop.db --undo --action 17`,
+	}, fileVerb{takes: anyEvents, changes: true, asks: true, reasons: true, undoes: true, do: func(c *call) (string, error) {
+		switch {
+		case c.undo:
+			return undiscard(c, action)
+		case action != 0:
+			return "", errors.New("--action names what is undone: say --undo, too")
+		case len(c.args) == 0:
+			return "", errors.New("say which events, by their ids")
+		}
+		return discardEvents(c)
+	}})
+	cmd.Flags().Int64Var(&action, "action", 0, "with --undo: everything that the action with this `number` has discarded")
+	return cmd
 }
 
 // events finds what the arguments name.
@@ -70,27 +93,6 @@ func discardEvents(c *call) (string, error) {
 		}
 		return fmt.Sprintf("discarded event %s for %s\n", one.EventID, terminal.Clean(strings.Join(subscriptions, ", "))), nil
 	})
-}
-
-func newEventsUndiscard(on cli.Engines) *cobra.Command {
-	var action int64
-	cmd := onFile(on, &cobra.Command{
-		Use:   "undiscard FILE (ID[/SUBSCRIPTION] ... | --action NUMBER)",
-		Short: "Undo a discard",
-		Long: `Undiscard undoes discards, by an operator or by a handler: dead letters are dead
-letters again, as they were, and other deliveries are due now. Name events, or
-with --action the number of an action from "busgen audit list". A dead letter
-that was edited into another event stays settled.
-
-With --json: dead (how many are dead letters again), due (how many are tried
-again), left (how many were left alone).
-
-Exit status: 0 done, 2 trouble, 3 there is no discard that could be undone.`,
-		Example: `  busgen events undiscard shop.db 018f4f2e-1c3a-7b21
-  busgen events undiscard shop.db --action 17`,
-	}, fileVerb{takes: anyEvents, changes: true, do: func(c *call) (string, error) { return undiscard(c, action) }})
-	cmd.Flags().Int64Var(&action, "action", 0, "everything that the action with this `number` has discarded")
-	return cmd
 }
 
 func undiscard(c *call, action int64) (string, error) {
@@ -137,7 +139,7 @@ program that dispatches, which answers within 200 ms; if none dispatches, the
 next one knows. "busgen events discard" takes a reason, and does not wait.
 
 If a handler is at work at this moment, it goes on, and is not tried again if it
-fails; cancel names its subscription. "busgen events undiscard" undoes it.
+fails; cancel names its subscription. "busgen events discard --undo" undoes it.
 
 With --json: one line for each event, with id, cancelled and running (names of
 subscriptions).

@@ -35,12 +35,20 @@ attempts that failed. When the process ended while several handlers ran, that is
 listed, and it counts for none of them. With --json, counted is how many of the
 attempts count against max_attempts at the moment.
 
+Of a handler that works in steps (package step), show prints whether it waits in
+one, and what it has stored: the step, its kind (do, tx, sleep, event, none,
+lost or undo), when, how long it took, in which attempt, and its result. RUN is
+one more for each replay, and each retry from the start. A step with an undo
+function has "yes" in UNDO, and "done" when it is undone. Results are hidden
+without --show-sensitive, because no catalogue says what is sensitive in them.
+
 With --json: what events list has, and made_from and made_into (events that an
 operator has corrected), deliveries (subscription, state, due_at, held_since,
 settled_at, reason, failures, counted, attempts with kind, started_at, ended_at,
-error, error_type, member, stack, log, crashes with at and beside), running (as
-"busgen running list"), audit (id, at, actor, action, event_id, subscription,
-count, detail).
+error, error_type, member, stack, log, crashes with at and beside, suspended,
+undoing, run, steps with run, member, name, kind, result, bytes, undoes,
+attempt, started_at, at), running (as "busgen running list"), audit (id, at,
+actor, action, event_id, subscription, count, detail).
 
 Exit status: 0 done, 2 trouble, 3 there is no such event.`,
 		Example: `  busgen events show shop.db 018f4f2e-1c3a-7b21
@@ -93,6 +101,7 @@ func showEvent(c *call) (string, error) {
 	for _, d := range e.Deliveries {
 		b.WriteString(c.attempts(d.Subscription, d.Attempts))
 		b.WriteString(c.crashes(d))
+		b.WriteString(c.steps(d))
 	}
 	b.WriteString(c.history(e.Audit))
 	b.WriteString(c.payloadText(e.Payload))

@@ -2,89 +2,18 @@ package busfile
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/busgen/busgen/internal/cli"
 	"github.com/busgen/busgen/internal/cli/terminal"
 	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
 )
 
-func newEventsSteps(on cli.Engines) *cobra.Command {
-	var subscription string
-	cmd := onFile(on, &cobra.Command{
-		Use:   "steps FILE ID",
-		Short: "Show what handlers have done of one event, step by step",
-		Long: `Steps prints, for each subscription whose handler works in steps (package step),
-whether it waits in one, and what it has stored: the step, its kind, when, how
-long it took, in which attempt, and its result. The kinds are do, tx, sleep,
-await (it waits for an event), event, none (no event has come in time), lost
-(the result could not be stored) and undo. RUN is one more for each replay, and
-each retry from the start. A step with an undo function has "yes" in UNDO, and
-"done" when it is undone. The beginning of the id is enough if no other id
-begins with it.
-
-Results are hidden without --show-sensitive, because no catalogue says what is
-sensitive in them.
-
-With --json: event, and deliveries (as in "events show", without those that have
-no steps): subscription, state, due_at, suspended, undoing, run, and steps (run,
-member, name, kind, awaits, result, bytes, undoes, attempt, started_at, at).
-
-Exit status: 0 done, 2 trouble, 3 there is no such event or subscription, or the
-event has no steps.`,
-		Example: `  busgen events steps shop.db 018f4f2e-1c3a-7b21
-  busgen events steps shop.db 018f4f2e-1c3a-7b21 --subscription fulfil --json`,
-	}, fileVerb{shows: true, times: true, takes: oneEvent, do: func(c *call) (string, error) { return showSteps(c, subscription) }})
-	cmd.Flags().StringVar(&subscription, "subscription", "", "only what this `subscription` has done")
-	return cmd
-}
-
-func showSteps(c *call, subscription string) (string, error) {
-	id, err := c.file.FindEvent(c.context(), c.args[0])
-	if err != nil {
-		return "", err
+// steps shows what the handler of a delivery has stored, if it works in steps.
+func (c *call) steps(d event.DeliveryState) string {
+	if len(d.Steps) == 0 {
+		return ""
 	}
-	e, err := c.file.Event(c.context(), id)
-	if err != nil {
-		return "", err
-	}
-	if subscription != "" {
-		names, err := subscriptionNames(c.context(), c.file)
-		if err != nil {
-			return "", err
-		}
-		if !slices.Contains(names, subscription) {
-			return "", &event.NotFoundError{Thing: "subscription", Name: subscription, Known: names}
-		}
-	}
-	with := []event.DeliveryState{}
-	for _, d := range e.Deliveries {
-		if len(d.Steps) > 0 && (subscription == "" || d.Subscription == subscription) {
-			with = append(with, d)
-		}
-	}
-	switch {
-	case c.json:
-		return cli.Document(struct {
-			Event      string                `json:"event"`
-			Deliveries []event.DeliveryState `json:"deliveries"`
-		}{id.String(), with})
-	case len(with) == 0:
-		return "", &event.NotFoundError{Thing: "step of event", Name: id.String()}
-	}
-	var b strings.Builder
-	for i, d := range with {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "%s, %s\n", terminal.Clean(d.Subscription), standing.InSteps(d, c.moment))
-		b.WriteString(c.stepTable(d))
-	}
-	return b.String(), nil
+	return fmt.Sprintf("\n%s, step by step: %s\n", terminal.Clean(d.Subscription), standing.InSteps(d, c.moment)) + c.stepTable(d)
 }
 
 func (c *call) stepTable(d event.DeliveryState) string {

@@ -89,12 +89,22 @@ func prepare(t *testing.T, s *shop, example string) {
 		typed(t, "busgen dlq export shop.db --out dead.jsonl", "")
 	}
 	switch {
+	case strings.Contains(example, "--forget"):
+		var steps stepper
+		steps.stuck.Store(true)
+		steps.subscribe(t, s.Bus)
+		s.order(31, "customer31@example.org", 100)
+		time.Sleep(time.Minute)
+	case strings.Contains(example, "--undo"):
+		does(t, "busgen dlq discard shop.db --all --because x --yes")
+	case strings.Contains(example, "try-now"):
+		s.down.Store(true)
+		s.pay(30, 100)
+		time.Sleep(100 * time.Millisecond)
 	case strings.Contains(example, "events discard"), strings.Contains(example, "events cancel"):
 		does(t, "busgen subscriptions pause shop.db send-receipt")
 		time.Sleep(time.Second)
 		s.order(21, "customer21@example.org", 2100)
-	case strings.Contains(example, "undiscard"):
-		does(t, "busgen dlq discard shop.db --all --because x --yes")
 	}
 	const order = `{"number": 5, "email": "customer5@example.org"}`
 	for name, content := range map[string]string{"fixed.json": order, "order.json": order, "events.jsonl": `{"type": "order.placed", "payload": ` + order + "}\n"} {
@@ -137,10 +147,14 @@ func substituted(t *testing.T, command string) string {
 	id := ""
 	if strings.Contains(command, exampleID) {
 		switch {
+		case strings.Contains(command, "events discard shop.db --undo"), strings.Contains(command, "audit"):
+			id = shownID(t, "busgen events list shop.db --correlation checkout-5")
+		case strings.Contains(command, "--forget"):
+			id = shownID(t, "busgen dlq list shop.db --subscription fulfil")
+		case strings.Contains(command, "try-now"):
+			id = shownID(t, "busgen events list shop.db --subscription charge-card --state waiting")
 		case strings.Contains(command, "events discard"), strings.Contains(command, "events cancel"):
 			id = shownID(t, "busgen events list shop.db --type order.placed --status pending")
-		case strings.Contains(command, "events undiscard"), strings.Contains(command, "audit"):
-			id = shownID(t, "busgen events list shop.db --correlation checkout-5")
 		case strings.Contains(command, "/charge-card"):
 			id = shownID(t, "busgen dlq list shop.db --subscription charge-card")
 		default:

@@ -605,7 +605,7 @@ func TestEveryFieldOfTheJSONIsInTheManual(t *testing.T) {
 			"subscriptions list shop.db", "dlq list shop.db", "dlq groups shop.db", "dlq show shop.db " + dead,
 			"dlq retry shop.db --all --dry-run", "dlq discard shop.db --all --because x --dry-run", "dlq purge shop.db --until 1d",
 			"check-db shop.db --catalogue next.yaml", "dlq import shop.db", "audit list shop.db", "audit list shop.db --limit 1",
-			"events replay shop.db --subscription ledger --all --dry-run", "events undiscard shop.db " + dead,
+			"events replay shop.db --subscription ledger --all --dry-run", "events discard shop.db --undo " + dead,
 		} {
 			got := typed(t, "busgen "+command+" --json", "")
 			verb := strings.Join(slices.DeleteFunc(strings.Fields(command), func(w string) bool {

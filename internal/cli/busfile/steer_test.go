@@ -34,7 +34,7 @@ func TestOpenEventsAreDiscardedAndBroughtBack(t *testing.T) {
 		}
 		does(t, "busgen subscriptions resume shop.db ledger")
 		time.Sleep(time.Second)
-		if got := does(t, "busgen events undiscard shop.db "+id); got != "undone: 0 dead letters again, 1 due, 0 left alone\n" {
+		if got := does(t, "busgen events discard shop.db --undo "+id); got != "undone: 0 dead letters again, 1 due, 0 left alone\n" {
 			t.Errorf("%s", got)
 		}
 		time.Sleep(time.Second)
@@ -100,13 +100,13 @@ func TestADiscardOfManyIsUndone(t *testing.T) {
 			Count int
 		}
 		must(t, json.Unmarshal([]byte(does(t, "busgen audit list shop.db --action discard --json")), &action))
-		if got := does(t, "busgen events undiscard shop.db --action "+action.ID.String()); got != "undone: 12 dead letters again, 0 due, 0 left alone\n" {
+		if got := does(t, "busgen events discard shop.db --undo --action "+action.ID.String()); got != "undone: 12 dead letters again, 0 due, 0 left alone\n" {
 			t.Errorf("%s", got)
 		}
 		if after := does(t, "busgen dlq list shop.db --json"); after != before {
 			t.Errorf("the letters were\n%s\nand are\n%s", before, after)
 		}
-		if got := typed(t, "busgen events undiscard shop.db --action "+action.ID.String(), ""); got.Status != cli.StatusNotFound {
+		if got := typed(t, "busgen events discard shop.db --undo --action "+action.ID.String(), ""); got.Status != cli.StatusNotFound {
 			t.Errorf("%+v", got)
 		}
 	})

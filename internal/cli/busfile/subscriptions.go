@@ -42,7 +42,8 @@ func newSubscriptionsList(on cli.Engines) *cobra.Command {
 help status" explains the columns.
 
 With --json: one line for each, with name, pattern, paused, backlog,
-backlog_at_most, partial, running, waiting, held, dead, oldest.
+backlog_at_most, partial, running, waiting, later (how many of these are due
+later than now), next_due, held, dead, oldest.
 
 Exit status: 0 done, 2 trouble.`,
 		Example: `  busgen subscriptions list shop.db

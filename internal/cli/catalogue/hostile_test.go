@@ -51,10 +51,10 @@ func TestAnImportedDocumentMayBeLargerThanACatalogue(t *testing.T) {
 	document := `{"title": "Order placed", "type": "object", "properties": {"id": {"type": "string"}}}`
 	inFolder(t, map[string]string{"large.json": document + strings.Repeat(" ", 17<<20), "huge.json": ""})
 	must(t, os.Truncate("huge.json", 65<<20))
-	if got := busgen(t, "import jsonschema large.json --out events.yaml"); got.Status > 1 {
+	if got := busgen(t, "import large.json --out events.yaml"); got.Status > 1 {
 		t.Errorf("a document of 17 MiB: %+v", got)
 	}
-	busgen(t, "import jsonschema huge.json").Wants(t, cli.StatusTrouble, "", "busgen: cannot read huge.json: it has 65.0 MiB, and may have 64 MiB\n")
+	busgen(t, "import huge.json").Wants(t, cli.StatusTrouble, "", "busgen: cannot read huge.json: it has 65.0 MiB, and may have 64 MiB\n")
 }
 
 func TestNoFormShowsWhatIsInAFileThatIsNoCatalogue(t *testing.T) {

@@ -18,23 +18,6 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-func newImport() *cobra.Command {
-	cmd := cli.Family(&cobra.Command{
-		Use:   "import",
-		Short: "Make a catalogue from the files of other tools",
-		Long: `Import makes a catalogue from a JSON Schema, from an AsyncAPI document or from
-the webhooks of an OpenAPI document. It reports whatever has no counterpart in a
-catalogue with its place, and imports the rest.
-
-Exit status: that of the verbs below.`,
-		Example: `  busgen import jsonschema events.schema.json
-  busgen import asyncapi asyncapi.json --out imported.yaml
-  busgen import openapi openapi.yaml`,
-	})
-	cmd.AddCommand(newImportJSONSchema(), newImportAsyncAPI(), newImportOpenAPI())
-	return cmd
-}
-
 // maxDocument is how many bytes an imported document may have. JSON is wordier than a catalogue, which
 // may have 16 MiB per file: AsyncAPI for 10,000 events has 28 MiB.
 const maxDocument = 64 << 20
@@ -42,7 +25,32 @@ const maxDocument = 64 << 20
 // statusKeys is the exit status of an import that would change keys of the JSON.
 const statusKeys = 4
 
-const importHelp = `
+func newImport() *cobra.Command {
+	var o importer.Options
+	var examples []string
+	var form format
+	var out cli.Output
+	var root string
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make a catalogue from the files of other tools",
+		Long: `Import makes a catalogue from a JSON Schema (draft 4 to 2020-12), from an
+AsyncAPI document (version 1 to 3) or from the webhooks of an OpenAPI document
+(version 3), in JSON or YAML; the document says which it is. It reports whatever
+has no counterpart in a catalogue with its place, and imports the rest.
+
+A JSON Schema that is the schema of a payload becomes one event, whose name is
+made of its title or of the name of the file, unless --event says it. Otherwise
+events are the definitions that no other one refers to: those with the name of
+an event, as export writes them, or else all objects. Payloads in other files,
+which --example names, are compared with the schema as its own examples are:
+what they have and the schema leaves open gets fields.
+
+Of AsyncAPI a message becomes an event, and an operation that receives it a
+subscription. Of OpenAPI webhooks (under webhooks or x-webhooks) and callbacks
+become events; other operations are not imported. What they refer to becomes
+types.
+
 The keys of the JSON stay as they are. A property such as orderId becomes the
 field order_id, whose name in JSON is orderId. Few keys cannot be the name of a
 field in JSON, such as "a,b" and two that differ only in case: they would be
@@ -64,110 +72,57 @@ the first places.
 Exit status: 0 imported, with nothing but notes, 1 imported, with warnings, 2
 trouble with the command line or with files, 3 nothing was imported (the
 document cannot be read, or has nothing that can be an event), 4 nothing was
-imported, because keys of the JSON would change.`
-
-func newImportJSONSchema() *cobra.Command {
-	cmd := importing(&cobra.Command{
-		Use:   "jsonschema FILE",
-		Short: "Make a catalogue from a JSON Schema",
-		Long: `Jsonschema reads a JSON Schema (draft 4 to 2020-12), in JSON or YAML. If it is
-the schema of a payload itself it becomes one event, whose name is made of its
-title or of the name of the file, unless --event says it. Otherwise events are
-the definitions that no other one refers to: those with the name of an event, as
-export writes them, or else all objects. What they refer to becomes types.
-
-Payloads in other files, which --example names, are compared with the schema as
-its own examples are: what they have and the schema leaves open gets fields.
-` + importHelp,
-		Example: `  busgen import jsonschema events.schema.json
-  busgen import jsonschema order.schema.json --event order.placed --out order.yaml
-  busgen import jsonschema order.schema.json --example order1.json --example order2.json`,
-	}, importer.JSONSchema, func(cmd *cobra.Command, o *importer.Options, examples *[]string) {
-		cmd.Flags().StringVar(&o.Event, "event", "", "the `name` of the event, for the schema of one payload")
-		cmd.Flags().StringArrayVar(examples, "example", nil, "a `file` with a payload, of which nothing may get lost; can be repeated")
-	})
-	return cmd
-}
-
-func newImportAsyncAPI() *cobra.Command {
-	return importing(&cobra.Command{
-		Use:   "asyncapi FILE",
-		Short: "Make a catalogue from an AsyncAPI document",
-		Long: `Asyncapi reads an AsyncAPI document of version 3, 2 or 1, in JSON or YAML. A
-message becomes an event, an operation that receives it becomes a subscription,
-and what is under components/schemas becomes types.
-` + importHelp,
-		Example: `  busgen import asyncapi asyncapi.json
-  busgen import asyncapi asyncapi.json --package orders --out orders.yaml`,
-	}, importer.AsyncAPI, nil)
-}
-
-func newImportOpenAPI() *cobra.Command {
-	return importing(&cobra.Command{
-		Use:   "openapi FILE",
-		Short: "Make a catalogue from the webhooks of an OpenAPI document",
-		Long: `Openapi reads an OpenAPI document of version 3, in JSON or YAML. Webhooks (under
-webhooks or x-webhooks) and callbacks become events, and the schemas that they
-use become types. Other operations are not imported.
-` + importHelp,
-		Example: `  busgen import openapi openapi.yaml
-  busgen import openapi openapi.yaml --package hooks --out hooks.yaml`,
-	}, importer.OpenAPI, nil)
-}
-
-// importing completes a verb that makes a catalogue from a file.
-func importing(cmd *cobra.Command, read func(string, []byte, importer.Options) *importer.Result, more func(*cobra.Command, *importer.Options, *[]string)) *cobra.Command {
-	var o importer.Options
-	var examples []string
-	var form format
-	var out cli.Output
-	var root string
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
+imported, because keys of the JSON would change.`,
+		Example: `  busgen import events.schema.json
+  busgen import order.schema.json --event order.placed --out order.yaml
+  busgen import order.schema.json --example order1.json --example order2.json
+  busgen import asyncapi.json --package orders --out orders.yaml
+  busgen import openapi.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes the name of one file", cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	cmd.RunE = cli.Report(func(args []string) (string, error) {
+		if form != text && out.File == "" {
+			return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
 		}
-		return nil
-	}
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return cli.Report(func(args []string) (string, error) {
-			if form != text && out.File == "" {
-				return "", errors.New("with --format, the findings go to standard output: name a file for the catalogue with --out")
-			}
-			if err := o.Check(); err != nil {
+		if err := o.Check(); err != nil {
+			return "", err
+		}
+		source, err := input.ReadFile(args[0], maxDocument)
+		if err != nil {
+			return "", unreadable(args[0], err)
+		}
+		files, folder, err := filesBelow(root, args[0])
+		if err != nil {
+			return "", err
+		}
+		defer folder.Close()
+		o.Files = files
+		if o.Examples, err = readExamples(examples); err != nil {
+			return "", err
+		}
+		result := importer.Import(args[0], source, o)
+		report := ""
+		if result.Catalogue != nil {
+			if report, err = out.Deliver(result.Catalogue); err != nil {
 				return "", err
 			}
-			source, err := input.ReadFile(args[0], maxDocument)
-			if err != nil {
-				return "", unreadable(args[0], err)
-			}
-			files, folder, err := filesBelow(root, args[0])
-			if err != nil {
-				return "", err
-			}
-			defer folder.Close()
-			o.Files = files
-			if o.Examples, err = readExamples(examples); err != nil {
-				return "", err
-			}
-			result := read(args[0], source, o)
-			report := ""
-			if result.Catalogue != nil {
-				if report, err = out.Deliver(result.Catalogue); err != nil {
-					return "", err
-				}
-			}
-			return importFindings(cmd.ErrOrStderr(), args[0], form, report, result)
-		})(cmd, args)
-	}
-	cmd.Flags().StringVar(&o.Package, "package", "", "the `name` of the generated package (default: made of the title)")
-	if more != nil {
-		more(cmd, &o, &examples)
-	}
-	cmd.Flags().StringVar(&root, "root", "", "the `folder` that $ref may not leave (default: that of FILE)")
-	cmd.Flags().BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
+		}
+		return importFindings(cmd.ErrOrStderr(), args[0], form, report, result)
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&o.Package, "package", "", "the `name` of the generated package (default: made of the title)")
+	flags.StringVar(&o.Event, "event", "", "the `name` of the event, for the JSON Schema of one payload")
+	flags.StringArrayVar(&examples, "example", nil, "a `file` with a payload, of which nothing may get lost; can be repeated")
+	flags.StringVar(&root, "root", "", "the `folder` that $ref may not leave (default: that of FILE)")
+	flags.BoolVar(&o.RenameKeys, "rename-keys", false, "import although keys of the JSON change")
 	out.Flags(cmd)
 	formatFlag(cmd, &form)
 	return cmd

@@ -35,9 +35,9 @@ const openNote = `order.yaml:1:1: note: an object without additionalProperties a
 
 func TestImportPrintsACatalogueAndReportsTheRest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema})
-	busgen(t, "import jsonschema order.yaml").Wants(t, 0, orderCatalogue, openNote+"1 note in order.yaml\n")
+	busgen(t, "import order.yaml").Wants(t, 0, orderCatalogue, openNote+"1 note in order.yaml\n")
 	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n"})
-	got := busgen(t, "import jsonschema order.yaml --rename-keys")
+	got := busgen(t, "import order.yaml --rename-keys")
 	got.Wants(t, cli.StatusNo, orderCatalogue, `order.yaml:6:3: warning: 1 key of the JSON has changed: "a,b" is left out; payloads with the old keys lose these values [import-keys]
     6 |   'a,b': { type: string }
       |   ^^^
@@ -47,8 +47,8 @@ func TestImportPrintsACatalogueAndReportsTheRest(t *testing.T) {
 busgen: imported with 2 warnings and 1 note in order.yaml
 `)
 	for command, want := range map[string]string{
-		"import jsonschema order.yaml --rename-keys --event order.placed": strings.Replace(orderCatalogue, "order_placed", "order.placed", 1),
-		"import jsonschema order.yaml --rename-keys --package shop":       strings.Replace(orderCatalogue, "orderplaced", "shop", 1),
+		"import order.yaml --rename-keys --event order.placed": strings.Replace(orderCatalogue, "order_placed", "order.placed", 1),
+		"import order.yaml --rename-keys --package shop":       strings.Replace(orderCatalogue, "orderplaced", "shop", 1),
 	} {
 		if diff := cmp.Diff(want, busgen(t, command).Stdout); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", command, diff)
@@ -58,7 +58,7 @@ busgen: imported with 2 warnings and 1 note in order.yaml
 
 func TestImportKeepsWhatPayloadsInOtherFilesHave(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema, "one.json": `{"note": "quick"}`, "two.yaml": "priority: 1\n"})
-	got := busgen(t, "import jsonschema order.yaml --example one.json --example two.yaml")
+	got := busgen(t, "import order.yaml --example one.json --example two.yaml")
 	if want := "      note: \"json?\"\n      priority: \"json?\"\n"; got.Status != cli.StatusNo || !strings.Contains(got.Stdout, want) {
 		t.Errorf("%s is not in %+v", want, got)
 	}
@@ -67,14 +67,14 @@ func TestImportKeepsWhatPayloadsInOtherFilesHave(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, got.Stderr)
 		}
 	}
-	busgen(t, "import jsonschema order.yaml --example none.json").Wants(t, cli.StatusTrouble, "", "busgen: cannot read none.json: no such file or directory\n")
+	busgen(t, "import order.yaml --example none.json").Wants(t, cli.StatusTrouble, "", "busgen: cannot read none.json: no such file or directory\n")
 }
 
 // Payloads of which every field is optional decode under any keys, and are empty then.
 func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n  it's: { type: string }\n  🙂: { type: string }\n  ×: { type: integer }\n"})
 	before := clitest.Snapshot(t)
-	for _, command := range []string{"import jsonschema order.yaml", "import jsonschema order.yaml -o events.yaml"} {
+	for _, command := range []string{"import order.yaml", "import order.yaml -o events.yaml"} {
 		got := busgen(t, command)
 		first, _, _ := strings.Cut(got.Stderr, "\n")
 		want := `order.yaml:6:3: error: 4 keys of the JSON would change: "a,b" is left out, "it's" is left out, "🙂" is left out, and 1 more; ` +
@@ -89,14 +89,14 @@ func TestImportChangesKeysOnlyOnRequest(t *testing.T) {
 	if diff := cmp.Diff(before, clitest.Snapshot(t)); diff != "" {
 		t.Errorf("folder (-before +after):\n%s", diff)
 	}
-	if got := busgen(t, "import jsonschema order.yaml --format json -o events.yaml"); got.Status != statusKeys || !strings.Contains(got.Stdout, `"import-keys"`) {
+	if got := busgen(t, "import order.yaml --format json -o events.yaml"); got.Status != statusKeys || !strings.Contains(got.Stdout, `"import-keys"`) {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": strings.Replace(orderSchema, "customerName", "customer_name", 1), "events.yaml": described})
-	for _, verb := range []string{"import jsonschema order.yaml", "export jsonschema", "export asyncapi", "export typescript", "docs", "schema"} {
+	for _, verb := range []string{"import order.yaml", "export jsonschema", "export asyncapi", "export typescript", "docs", "schema"} {
 		printed := busgen(t, verb)
 		want, said := printed.Stdout, printed.Stderr
 		busgen(t, verb+" -o new/made").Wants(t, 0, "wrote new/made\n", said)
@@ -120,11 +120,11 @@ func TestImportAndExportOverwriteOnlyOnRequest(t *testing.T) {
 
 func TestImportReportsForPrograms(t *testing.T) {
 	inFolder(t, map[string]string{"order.yaml": orderSchema + "  'a,b': { type: string }\n"})
-	got := busgen(t, "import jsonschema order.yaml --rename-keys --format github -o events.yaml")
+	got := busgen(t, "import order.yaml --rename-keys --format github -o events.yaml")
 	if want := "::warning file=order.yaml,line=6,col=3,"; got.Status != cli.StatusNo || !strings.HasPrefix(got.Stdout, want) || read(t, "events.yaml") != orderCatalogue {
 		t.Errorf("%+v", got)
 	}
-	got = busgen(t, "import jsonschema order.yaml --format sarif -o events.yaml --force")
+	got = busgen(t, "import order.yaml --format sarif -o events.yaml --force")
 	if !strings.Contains(got.Stdout, "docs/tools.md#importing") {
 		t.Errorf("%+v", got)
 	}
@@ -138,18 +138,15 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 		status int
 		text   string
 	}{
-		"import jsonschema broken.json -o events.yaml": {cli.StatusNotFound, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
-		"import jsonschema list.json":                  {cli.StatusNotFound, "busgen: nothing was imported: 1 error in list.json\n"},
-		"import asyncapi order.yaml":                   {cli.StatusNotFound, "error: this is not an AsyncAPI document of version 1, 2 or 3"},
-		"import jsonschema async.yaml":                 {cli.StatusNotFound, "async.yaml:1:1: error: this is an AsyncAPI document"},
-		"import asyncapi async.yaml":                   {cli.StatusNotFound, "error: nothing in the document can become an event"},
-		"import jsonschema nope.json":                  {cli.StatusTrouble, "nope.json"},
-		"import jsonschema .":                          {cli.StatusTrouble, "busgen: cannot read .: it is a folder\n"},
-		"import jsonschema":                            {cli.StatusTrouble, "busgen import jsonschema takes the name of one file"},
-		"import jsonschema order.yaml --format json":   {cli.StatusTrouble, "name a file for the catalogue with --out"},
-		"import avro order.yaml":                       {cli.StatusTrouble, `busgen import has no verb "avro"`},
-		"import jsonschema order.yaml --event Nope":    {cli.StatusTrouble, "--event Nope is not a valid name of an event"},
-		"import jsonschema order.yaml --package func":  {cli.StatusTrouble, "--package func is not a valid name of a package"},
+		"import broken.json -o events.yaml": {cli.StatusNotFound, "broken.json:1:1: error: it is not JSON: unexpected end of JSON input [import-syntax]"},
+		"import list.json":                  {cli.StatusNotFound, "busgen: nothing was imported: 1 error in list.json\n"},
+		"import async.yaml":                 {cli.StatusNotFound, "error: nothing in the document can become an event"},
+		"import nope.json":                  {cli.StatusTrouble, "nope.json"},
+		"import .":                          {cli.StatusTrouble, "busgen: cannot read .: it is a folder\n"},
+		"import":                            {cli.StatusTrouble, "busgen import takes the name of one file"},
+		"import order.yaml --format json":   {cli.StatusTrouble, "name a file for the catalogue with --out"},
+		"import order.yaml --event Nope":    {cli.StatusTrouble, "--event Nope is not a valid name of an event"},
+		"import order.yaml --package func":  {cli.StatusTrouble, "--package func is not a valid name of a package"},
 	} {
 		busgen(t, command).WantsErrors(t, want.status, want.text)
 	}
@@ -167,22 +164,22 @@ func TestImportReadsOtherFilesBelowOneFolder(t *testing.T) {
 	})
 	const want = "version: 1\npackage: orderplaced\n\ntypes:\n  Money: { schema: money, fields: { amount: \"int64?\" } }\n\nevents:\n  order_placed:\n    payload: { total: \"Money?\" }\n"
 	for _, root := range []string{".", "events/..", "../" + filepath.Base(workingFolder(t))} {
-		if got := busgen(t, "import jsonschema events/order.yaml --root "+root); got.Status != 0 || got.Stdout != want {
+		if got := busgen(t, "import events/order.yaml --root "+root); got.Status != 0 || got.Stdout != want {
 			t.Errorf("--root %s: %+v", root, got)
 		}
 	}
-	got := busgen(t, "import jsonschema events/order.yaml")
+	got := busgen(t, "import events/order.yaml")
 	if got.Status != cli.StatusNo || !strings.Contains(got.Stderr, `events/order.yaml:3:24: warning: $ref refers to "../common/money.yaml", which cannot be read: `+
 		`it is outside of the folder events; name a folder that both files are in with --root`) {
 		t.Errorf("%+v", got)
 	}
 	for command, want := range map[string]string{
-		"import jsonschema events/order.yaml --root common": "busgen: events/order.yaml is not in the folder common, which --root names\n",
-		"import jsonschema events/order.yaml --root nope":   "busgen: events/order.yaml is not in the folder nope, which --root names\n",
+		"import events/order.yaml --root common": "busgen: events/order.yaml is not in the folder common, which --root names\n",
+		"import events/order.yaml --root nope":   "busgen: events/order.yaml is not in the folder nope, which --root names\n",
 	} {
 		busgen(t, command).WantsErrors(t, cli.StatusTrouble, want)
 	}
-	busgen(t, "import openapi events/broken.yaml").WantsErrors(t, cli.StatusNotFound, "which cannot be read: no such file or directory")
+	busgen(t, "import events/broken.yaml").WantsErrors(t, cli.StatusNotFound, "which cannot be read: no such file or directory")
 }
 
 func workingFolder(t *testing.T) string {
@@ -201,7 +198,7 @@ func TestAnExportedAndImportedCatalogueGenerates(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": string(source)})
 	for _, form := range []string{"jsonschema", "asyncapi"} {
 		busgen(t, "export "+form+" -o "+form+".json")
-		got := busgen(t, "import "+form+" "+form+".json -o "+form+"/events.yaml")
+		got := busgen(t, "import "+form+".json -o "+form+"/events.yaml")
 		if got.Status != 0 || got.Stdout != "wrote "+form+"/events.yaml\n" || !strings.HasSuffix(got.Stderr, "\n1 note in "+form+".json\n") {
 			t.Errorf("%+v", got)
 		}

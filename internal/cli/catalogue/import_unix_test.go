@@ -13,5 +13,5 @@ import (
 func TestImportReadsRegularFilesOnly(t *testing.T) {
 	inFolder(t, nil)
 	must(t, syscall.Mkfifo("schema.json", 0o666))
-	busgen(t, "import jsonschema schema.json").WantsErrors(t, cli.StatusTrouble, "busgen: cannot read schema.json: it is a pipe, not a regular file\n")
+	busgen(t, "import schema.json").WantsErrors(t, cli.StatusTrouble, "busgen: cannot read schema.json: it is a pipe, not a regular file\n")
 }

@@ -59,7 +59,7 @@ func TestPolicyShowsWhereASettingOfASubscriptionForAPatternComesFrom(t *testing.
 func TestASubscriptionForAPatternIsExportedAndImported(t *testing.T) {
 	inFolder(t, map[string]string{"events.yaml": withPatterns})
 	busgen(t, "export asyncapi --out shop.json").Wants(t, 0, "wrote shop.json\n", "")
-	out := busgen(t, "import asyncapi shop.json").Stdout
+	out := busgen(t, "import shop.json").Stdout
 	for _, want := range []string{
 		"  audit:\n    doc: Writes every event down.\n    pattern: '*'\n    timeout: 1m\n",
 		"  to-erp:\n    pattern: [order.paid, OrderPlaced]\n    group: books\n    concurrency: 2\n",

@@ -138,7 +138,7 @@ const mostPredicted = 20
 // deliveryOf prepares a delivery for the page.
 func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, target string) deliveryRow {
 	row := deliveryRow{
-		DeliveryState: d, Buttons: deliveryButtons(target, e.ID, d),
+		DeliveryState: d, Buttons: deliveryButtons(target, e.Event, d),
 		Why: cut(d.Reason, "reason", "id", e.ID.String(), "subscription", d.Subscription),
 	}
 	for _, r := range e.Running {

@@ -12,7 +12,8 @@ import (
 )
 
 // deliveryButtons are what an operator can do about one delivery.
-func deliveryButtons(target string, id uuid.UUID, d event.DeliveryState) []button {
+func deliveryButtons(target string, e event.Event, d event.DeliveryState) []button {
+	id := e.ID
 	key := event.Key{EventID: id, Subscription: d.Subscription}.String()
 	fields := []field{sealedField("event", id.String()), sealedField("subscription", d.Subscription)}
 	because := []ask{{"reason", "Because"}}
@@ -24,14 +25,18 @@ func deliveryButtons(target string, id uuid.UUID, d event.DeliveryState) []butto
 			{Action: "discard-dead", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("dlq discard", reason, target, key)},
 		}
 	case event.StateDiscarded:
-		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandline.Of("events undiscard", nil, target, key)}}
+		return []button{{Action: "undiscard", Label: "Undo the discard", Of: d.Subscription, Fields: fields, CLI: commandline.Of("events discard", []string{"--undo"}, target, key)}}
 	case event.StateDone:
 		return []button{{
 			Action: "replay-event", Label: "Handle again", Of: d.Subscription, Fields: fields,
 			CLI: commandline.Of("events replay", []string{"--subscription", d.Subscription}, target, id.String()),
 		}}
 	}
-	return []button{{Action: "discard-delivery", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("events discard", reason, target, key)}}
+	var all []button
+	if waitsToBeTried(e, d) {
+		all = append(all, tryNowButton(target, id, d.Subscription))
+	}
+	return append(all, button{Action: "discard-delivery", Label: "Discard", Of: d.Subscription, Fields: fields, Ask: because, CLI: commandline.Of("events discard", reason, target, key)})
 }
 
 // onDelivery is an action on the delivery that a form names. It leads back to the event.

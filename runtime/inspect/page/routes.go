@@ -16,6 +16,7 @@ func init() { // a variable would refer to itself: the layout shows the menu
 		&publishSheet,
 		&subscriptionsSheet,
 		&subscriptionSheet,
+		&retriesSheet,
 		&catalogueSheet,
 		&typeSheet,
 		&auditSheet,
@@ -54,6 +55,7 @@ var actions = map[string]action{
 	"undiscard":        onDelivery(undiscard),
 	"replay-event":     onDelivery(replayEvent),
 	"replay":           replayAction,
+	"try-now":          tryNowAction,
 }
 
 // texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.

@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
@@ -31,14 +29,6 @@ type subscriptionData struct {
 	Errors   []letterRow
 	Counted  bool   // all of its backlog was counted
 	CLI      string // the same by command
-}
-
-// waitingRow is a delivery that waits for a time.
-type waitingRow struct {
-	event.DeliveryState
-	ID    uuid.UUID
-	Type  string
-	Error long // of the last attempt
 }
 
 // causesShown is how many causes of dead letters the page of a subscription shows, waitsShown how many deliveries that wait,
@@ -95,7 +85,9 @@ func fillSubscription(q *request) (any, error) {
 		}
 	}
 	if data.Waiting > 0 {
-		if err := data.addWaits(q, name); err != nil {
+		form := retriesForm{Subscription: name}
+		data.AllWaits = form.address()
+		if data.Waits, _, _, err = q.waits(form, status.Path, waitsShown); err != nil {
 			return nil, err
 		}
 	}
@@ -118,37 +110,6 @@ func fillSubscription(q *request) (any, error) {
 		}
 	}
 	return data, nil
-}
-
-// addWaits adds the newest events of which the delivery waits.
-func (d *subscriptionData) addWaits(q *request, name string) error {
-	form := eventForm{Subscription: name, State: event.StateWaiting}
-	filter, _, err := form.filter()
-	if err != nil {
-		return err
-	}
-	d.AllWaits = form.address("")
-	found, err := q.file().SearchEvents(q.Context(), filter, event.Page{Limit: waitsShown}, mostLookedByState)
-	if err != nil {
-		return err
-	}
-	for _, e := range found.Events {
-		history, err := q.file().Event(q.Context(), e.ID)
-		if goneIsNone(err) != nil {
-			return err
-		}
-		for _, one := range history.Deliveries {
-			if one.Subscription == name && one.State == event.StateWaiting {
-				row := waitingRow{DeliveryState: one, ID: e.ID, Type: e.Type}
-				if n := len(one.Attempts); n > 0 {
-					row.Error = long{Text: clip(one.Attempts[n-1].Error, errorShown)}
-				}
-				d.Waits = append(d.Waits, row)
-			}
-		}
-	}
-	slices.SortStableFunc(d.Waits, func(a, b waitingRow) int { return a.Due.Compare(b.Due) })
-	return nil
 }
 
 // addErrors adds the dead letters that died last.

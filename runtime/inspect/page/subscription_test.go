@@ -47,7 +47,7 @@ func TestASubscriptionShowsWhatWaitsItsNewestErrorsAndHowFastItWorks(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		f := SQLite.Mixed(t)
 		p := open(t, f)
-		shows(t, p, "/subscription?name=printer", "Waiting, the newest events", "order 4: the printer is on fire", `href="./events?state=waiting&amp;subscription=printer"`,
+		shows(t, p, "/subscription?name=printer", "Waiting, the newest events", "order 4: the printer is on fire", `href="./retries?subscription=printer"`,
 			"Newest errors", "order 3: the printer is on fire", "Dead letters of the last hour", "load it again in some seconds")
 		time.Sleep(20 * time.Second)
 		f.Publish(10)

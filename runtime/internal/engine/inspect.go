@@ -228,6 +228,7 @@ const (
 	SweepDiscard SweepKind = "discard" // dead letters are settled without having been handled
 	SweepPurge   SweepKind = "purge"   // dead letters are forgotten, with their attempts
 	SweepReplay  SweepKind = "replay"  // events that a subscription has handled are due again
+	SweepTryNow  SweepKind = "try now" // deliveries that wait for a retry or the end of a snooze are due now; their count goes on
 )
 
 // SweepSpec says which deliveries to change, and how.
@@ -294,7 +295,7 @@ const (
 
 // Actions returns the actions that an audit can have.
 func Actions() []string {
-	return []string{"publish", "retry", "edit", "discard", "cancel", "undiscard", "undo", "replay", "purge", "import", "pause", "resume", "remove", "rename", "redrive", "close breaker", "move", "erase"}
+	return []string{"publish", "retry", "edit", "discard", "cancel", "undiscard", "undo", "replay", "try now", "purge", "import", "pause", "resume", "remove", "rename", "redrive", "close breaker", "move", "erase"}
 }
 
 // Declared is what programs have declared, as far as a log keeps it.

@@ -73,6 +73,20 @@ func (r Row) Revive(byHand bool, at time.Time) Row {
 	return r
 }
 
+// WaitsToBeTried reports whether a delivery waits for a retry or the end of a snooze: not for a delay, a step, or another
+// delivery.
+func (r Row) WaitsToBeTried(at time.Time) bool {
+	return r.State == Waiting && !r.Cancelled && !r.Suspended && (r.Failures > 0 || r.PutOff) && r.Due.After(at)
+}
+
+// TryNow ends such a wait. The count goes on, and so does the time at which the event expires.
+func (r Row) TryNow(at time.Time) Row {
+	if r.WaitsToBeTried(at) {
+		r.Due, r.Set = at, at
+	}
+	return r
+}
+
 // DiedOfCrash reports whether the process ended in the last attempt of a dead letter, which failed in the way lastKind. A
 // suspect that has failed otherwise since did not.
 func (r Row) DiedOfCrash(lastKind string) bool {

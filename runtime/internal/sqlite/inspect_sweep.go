@@ -19,6 +19,9 @@ func (i *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (sweep en
 	if spec.Kind == engine.SweepReplay {
 		return i.replay(ctx, spec, entry)
 	}
+	if spec.Kind == engine.SweepTryNow {
+		return i.tryNow(ctx, spec, entry)
+	}
 	if keys := spec.Filter.Keys; len(keys) == 1 {
 		entry.EventID, entry.Subscription = keys[0].EventID, keys[0].Subscription
 	}

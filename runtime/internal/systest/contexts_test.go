@@ -573,6 +573,10 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 		_, err := b.file.Retry(ctx, inspect.Selection{})
 		return err
 	},
+	"File.TryNow": func(ctx context.Context, b *blockedBus) error {
+		_, err := b.file.TryNow(ctx, inspect.Selection{})
+		return err
+	},
 	"File.DiscardDeadLetters": func(ctx context.Context, b *blockedBus) error {
 		_, err := b.file.DiscardDeadLetters(ctx, inspect.Selection{}, "why")
 		return err

@@ -168,7 +168,7 @@ func TestAllPagesAreAccessibleAndFitOnAPhone(t *testing.T) {
 				continue
 			}
 			b.run(chromedp.Evaluate(axe+";0", nil))
-			for _, found := range eval[[]string](b, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.filter(v => v.impact === "serious" || v.impact === "critical").map(v => v.impact + ": " + v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html + " " + n.failureSummary).join(" | ")))`) {
+			for _, found := range eval[[]string](b, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.map(v => v.impact + ": " + v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map(n => n.html + " " + n.failureSummary).join(" | ")))`) {
 				t.Errorf("%s, %s, %d pixels: %s", visited[name], looks.scheme, looks.width, found)
 			}
 			b.clean(name)

@@ -30,10 +30,19 @@ func (l letter) key() event.Key { return event.Key{EventID: l.ID, Subscription: 
 func (l letter) place() []int64 { return []int64{l.Ended.UnixNano(), l.Seq, int64(l.at)} }
 
 // letters returns the dead letters that a filter chooses, in no order.
-func (in *Inspection) letters(f engine.Filter) (found []letter) {
+func (in *Inspection) letters(f engine.Filter) []letter {
+	return in.rowsIn(f, func(r *row) bool { return r.State == ledger.Dead })
+}
+
+// retries returns the deliveries that a filter chooses and that wait to be tried, in no order.
+func (in *Inspection) retries(f engine.Filter, at time.Time) []letter {
+	return in.rowsIn(f, func(r *row) bool { return r.WaitsToBeTried(at) })
+}
+
+func (in *Inspection) rowsIn(f engine.Filter, wanted func(*row) bool) (found []letter) {
 	for at, s := range in.inOrder() {
 		for _, r := range s.rows {
-			if one := (letter{r, s, at}); r.State == ledger.Dead && in.choosesLetter(f, one) {
+			if one := (letter{r, s, at}); wanted(r) && in.choosesLetter(f, one) {
 				found = append(found, one)
 			}
 		}
@@ -193,7 +202,7 @@ func (in *Inspection) FailureGroupNames(ctx context.Context, prefix string) (nam
 	return view.GroupNames(in.grouped(engine.Filter{}), prefix), nil
 }
 
-// sweep changes the dead letters that matched when it began. It implements [engine.Sweep].
+// sweep changes the dead letters, or the deliveries that wait to be tried, that matched when it began. It implements [engine.Sweep].
 type sweep struct {
 	growing
 	spec    engine.SweepSpec
@@ -202,7 +211,7 @@ type sweep struct {
 	next    int
 }
 
-// casualty is a dead letter when it was found.
+// casualty is one of them when it was found.
 type casualty struct {
 	sub     *sub
 	seq     int64
@@ -223,9 +232,12 @@ func (in *Inspection) Sweep(ctx context.Context, spec engine.SweepSpec) (steps e
 		return in.replay(ctx, spec)
 	}
 	matched := in.letters(spec.Filter)
+	if spec.Kind == engine.SweepTryNow {
+		matched = in.retries(spec.Filter, time.Now())
+	}
 	slices.SortFunc(matched, func(a, b letter) int { return slices.Compare(a.place(), b.place()) })
 	entry := event.AuditEntry{Actor: in.actor, Action: string(spec.Kind), Detail: cmp.Or(spec.Detail, spec.Filter.String())}
-	if len(matched) == 1 {
+	if len(matched) == 1 && (spec.Kind != engine.SweepTryNow || len(spec.Filter.Events) == 1) {
 		entry.EventID, entry.Subscription = matched[0].ID, matched[0].sub.Name
 	}
 	s := &sweep{growing: growing{in: in, entry: entry}, spec: spec}
@@ -252,8 +264,7 @@ func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed
 		for ; next < len(s.matched) && len(changed) < min(limit, batchRoom); next++ {
 			at := s.matched[next]
 			before := at.sub.rows[at.seq]
-			// What has changed meanwhile, or died again, is not what matched.
-			if spareCrashes && at.crashed || before == nil || before.State != ledger.Dead || !before.Ended.Equal(at.died) || s.in.subs[at.sub.ID] != at.sub {
+			if spareCrashes && at.crashed || s.in.subs[at.sub.ID] != at.sub || !s.stillMatches(at, before, now) {
 				continue
 			}
 			r := before.clone()
@@ -263,6 +274,8 @@ func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed
 				r.Row = r.Revive(true, now)
 			case engine.SweepDiscard:
 				r.Row = r.Discard(s.spec.Reason, now)
+			case engine.SweepTryNow:
+				r.Row = r.TryNow(now)
 			case engine.SweepPurge:
 				r.Row, r.Attempts, r.gone = r.Purge(now), nil, !r.Made
 			}
@@ -276,6 +289,17 @@ func (s *sweep) Step(ctx context.Context, limit int, spareCrashes bool) (changed
 		s.stored()
 	}
 	return changed, err
+}
+
+// stillMatches reports whether a row is what matched: it has not changed meanwhile, or died again.
+func (s *sweep) stillMatches(at casualty, r *row, now time.Time) bool {
+	switch {
+	case r == nil:
+		return false
+	case s.spec.Kind == engine.SweepTryNow:
+		return r.WaitsToBeTried(now) && at.sub.asks[at.seq] == nil
+	}
+	return r.State == ledger.Dead && r.Ended.Equal(at.died)
 }
 
 // replay gives events to a subscription again. It implements [engine.Sweep].

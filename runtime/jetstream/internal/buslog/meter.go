@@ -143,7 +143,11 @@ func (l *Log) lagOf(ctx context.Context, s *sub, limit int) (event.SubscriptionS
 		case r.forPause() && l.typePaused(r.Type):
 			lag.Held++
 		case r.State.Open():
-			lag.Waiting++
+			if lag.Waiting++; r.State == ledger.Waiting && r.Due.After(time.Now()) {
+				if lag.Later++; lag.NextDue.IsZero() || r.Due.Before(lag.NextDue) {
+					lag.NextDue = r.Due.UTC()
+				}
+			}
 		}
 	}
 	return lag, err
