@@ -89,7 +89,7 @@ func (t *tryNow) next(c *database.Conn, limit int, now time.Time) (keys []event.
 		CROSS JOIN busgen_subscriptions s ON s.id = d.subscription
 		ORDER BY d.subscription, d.seq`, func(s *sqlite3.Stmt) error {
 		keys = append(keys, event.Key{EventID: database.UUID(s, 0), Subscription: s.ColumnText(1)})
-		places = append(places, tables.RowKey{s.ColumnInt64(2), s.ColumnInt64(3)})
+		places = append(places, tables.RowKey{Subscription: s.ColumnInt64(2), Seq: s.ColumnInt64(3)})
 		return nil
 	}, append(append([]any{now}, w.args...), limit)...)
 	return keys, places, err
