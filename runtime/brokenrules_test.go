@@ -148,18 +148,18 @@ var brokenRules = []brokenRule{
 		"return open[:len(open)-more], more", "return open, more"},
 	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/intake.go", // nothing is parked
 		"crowded = full && waiting > in.window/4", "crowded = full && waiting > in.window"},
-	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/lanes.go", // nothing is freed but by the patrol
-		"			v.Frees = append(v.Frees, lane)", "			_ = lane"},
-	{"TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting", "runtime/internal/dispatch/lanes.go",
+	{"TestACustomerWithManyEventsDoesNotKeepOthersWaiting", "runtime/internal/dispatch/waitlists.go", // nothing is freed but by the patrol
+		"			v.Frees = append(v.Frees, waitlist)", "			_ = waitlist"},
+	{"TestALimitedTypeDoesNotKeepOthersOfItsSubscriptionWaiting", "runtime/internal/dispatch/waitlists.go",
 		"l.cfg.Shared != nil && l.cfg.Shared(name):", "true:"},
-	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/lanes.go", // what comes overtakes what is parked
-		"	if at < 0 {\n		return \"\"", "	if at < 0 || i.Lane == \"\" {\n		return \"\""},
-	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/lanes.go", // what was freed overtakes an earlier one
+	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/waitlists.go", // what comes overtakes what is parked
+		"	if at < 0 {\n		return \"\"", "	if at < 0 || i.Waitlist == \"\" {\n		return \"\""},
+	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/waitlists.go", // what was freed overtakes an earlier one
 		"1)]; i.Key == \"\" {", "1)]; true {"},
 	{"TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys", "runtime/internal/dispatch/site.go", // what waits behind stays in memory
-		"	if v.Lane != \"\" {\n		lanes", "	if false {\n		lanes"},
-	{"TestWhatIsParkedGoesOnWhenTheOneBeforeItIsCancelled", "runtime/internal/sqlite/cancel.go", // its lanes are not freed
-		"	for _, lane := range lanes {\n", "	for _, lane := range lanes[:0] {\n"},
+		"	if v.Waitlist != \"\" {\n		waitlists", "	if false {\n		waitlists"},
+	{"TestWhatIsParkedGoesOnWhenTheOneBeforeItIsCancelled", "runtime/internal/sqlite/cancel.go", // its waitlists are not freed
+		"	for _, waitlist := range waitlists {\n", "	for _, waitlist := range waitlists[:0] {\n"},
 	{"TestACriticalEventBehindABacklogBeginsWithinOneTurn", "runtime/internal/dispatch/intake.go", // it waits for room in the window
 		"	if !extra && critical+high == 0 && (", "	if !extra && ("},
 	{"TestACriticalEventBehindABacklogBeginsWithinOneTurn", "runtime/internal/sqlite/poll.go", // the log hands it out again after a crash

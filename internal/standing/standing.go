@@ -1,5 +1,5 @@
-// Package standing says in words why a subscription does not go on: what keeps its deliveries from being handled, the most
-// important thing first. The command and the page show the same sentences.
+// Package standing says in words why a subscription does not go on: what keeps its deliveries from being handled, the
+// most important thing first. The command and the page show the same sentences.
 package standing
 
 import (
@@ -40,15 +40,15 @@ func Of(status event.Status, name string) (reasons []Reason, known bool) {
 	l.itself()
 	l.breakers()
 	l.pauses()
-	l.lanes()
+	l.waitlists()
 	l.versions()
 	l.handlers()
 	l.rest()
 	return l.reasons, true
 }
 
-// InWay returns what keeps a subscription from handling what would be given to it now, at most three reasons: a pause, no
-// process or no handler, an open circuit breaker. It is empty if nothing does.
+// InWay returns what keeps a subscription from handling what would be given to it now, at most three reasons: a pause,
+// no process or no handler, an open circuit breaker. It is empty if nothing does.
 func InWay(status event.Status, name string) (reasons []Reason) {
 	for i := range status.Subscriptions {
 		if status.Subscriptions[i].Name == name && status.Subscriptions[i].Backlog == 0 {
@@ -195,26 +195,26 @@ func (l *looking) gets(globbed string) bool {
 		slices.ContainsFunc(l.bus.Types, func(t event.TypeCount) bool { return own.Match(t.Name) && paused.Match(t.Name) })
 }
 
-func (l *looking) lanes() {
-	for _, lane := range l.bus.Lanes {
-		if lane.Subscription != l.of.Name {
+func (l *looking) waitlists() {
+	for _, waitlist := range l.bus.Waitlists {
+		if waitlist.Subscription != l.of.Name {
 			continue
 		}
 		what := ""
-		switch lane.Kind {
-		case event.LaneLimit:
-			what = "limit " + lane.Limit
-			if lane.Key != "" {
-				what += " of " + lane.Key
+		switch waitlist.Kind {
+		case event.WaitlistLimit:
+			what = "limit " + waitlist.Limit
+			if waitlist.Key != "" {
+				what += " of " + waitlist.Key
 			}
-		case event.LaneKey:
-			what = "earlier ones of their partition key " + lane.Key
-		case event.LaneBreaker:
-			what = "the circuit breaker of " + lane.Key
+		case event.WaitlistKey:
+			what = "earlier ones of their partition key " + waitlist.Key
+		case event.WaitlistBreaker:
+			what = "the circuit breaker of " + waitlist.Key
 		default:
-			what = "the end of the pause of " + lane.Key
+			what = "the end of the pause of " + waitlist.Key
 		}
-		l.say(Warn, lane.Since, "%s for %s, the first from %s.", have(lane.Waiting, "delivery waits", "deliveries wait"), what, l.ago(lane.Since))
+		l.say(Warn, waitlist.Since, "%s for %s, the first from %s.", have(waitlist.Waiting, "delivery waits", "deliveries wait"), what, l.ago(waitlist.Since))
 	}
 }
 
@@ -272,16 +272,16 @@ func (l *looking) rest() {
 
 // parked counts the deliveries that wait for a limit, a key or the like.
 func (l *looking) parked() (n int) {
-	for _, lane := range l.bus.Lanes {
-		if lane.Subscription == l.of.Name {
-			n += lane.Waiting
+	for _, waitlist := range l.bus.Waitlists {
+		if waitlist.Subscription == l.of.Name {
+			n += waitlist.Waiting
 		}
 	}
 	return n
 }
 
-// limited says which limit others hold while it has a backlog and no handler at work: a few deliveries wait for it in memory, so
-// the log does not know what they wait for.
+// limited says which limit others hold while it has a backlog and no handler at work: a few deliveries wait for it in
+// memory, so the log does not know what they wait for.
 func (l *looking) limited() bool {
 	for _, r := range l.bus.Running {
 		for _, p := range r.Limits {

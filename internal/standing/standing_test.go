@@ -54,7 +54,7 @@ func TestTheFirstSentenceSaysWhyASubscriptionStandsStill(t *testing.T) {
 			b.Pauses = []event.PauseState{{Subscription: "mailer", Key: "acme", Since: ago(time.Minute)}}
 		}, standing.Warn, "1 key is paused: acme."},
 		{func(b *event.Status, _ *event.SubscriptionState) {
-			b.Lanes = []event.Lane{{Subscription: "mailer", Kind: event.LaneLimit, Limit: "mail", Key: "acme", Waiting: 12_000, Since: ago(time.Hour)}}
+			b.Waitlists = []event.Waitlist{{Subscription: "mailer", Kind: event.WaitlistLimit, Limit: "mail", Key: "acme", Waiting: 12_000, Since: ago(time.Hour)}}
 		}, standing.Warn, "12,000 deliveries wait for limit mail of acme, the first from 1 h ago."},
 		{func(_ *event.Status, s *event.SubscriptionState) {
 			s.Newer = []event.Newer{{Type: "order.placed", Version: 3, Events: 2, Since: ago(time.Hour)}}
@@ -82,7 +82,7 @@ func TestTheFirstSentenceSaysWhyASubscriptionStandsStill(t *testing.T) {
 		bus.Subscriptions = []event.SubscriptionState{{Name: "other", Unhandled: true}, own}
 		bus.Pauses = append(bus.Pauses, event.PauseState{Subscription: "other"}, event.PauseState{Types: "payment.*"})
 		bus.Breakers = append(bus.Breakers, event.Breaker{Subscription: "other", State: "open"})
-		bus.Lanes = append(bus.Lanes, event.Lane{Subscription: "other", Waiting: 1})
+		bus.Waitlists = append(bus.Waitlists, event.Waitlist{Subscription: "other", Waiting: 1})
 		bus.Running = append(bus.Running, event.Running{Subscription: "other", Abandoned: true})
 		reasons, known := standing.Of(bus, "mailer")
 		if !known || reasons[0].Level != one.level || !strings.HasPrefix(reasons[0].Text, one.want) {

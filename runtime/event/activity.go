@@ -18,36 +18,36 @@ type Breaker struct {
 	Failures     int       `json:"failures"`             // of the deliveries, when it opened or opened again
 	Deliveries   int       `json:"deliveries"`           // that counted then
 	LastError    string    `json:"last_error,omitempty"` // why the last of them failed
-	// More is how many breakers of other keys of the subscription are not closed and not listed, because they opened later.
-	// The last one that is listed says so.
+	// More is how many breakers of other keys of the subscription are not closed and not listed, because they opened
+	// later. The last one that is listed says so.
 	More int `json:"more,omitempty"`
 }
 
 // MaxBreakers is how many breakers of a subscription with breakers by a field are shown: those that opened first.
 const MaxBreakers = 20
 
-// The kinds of a [Lane].
+// The kinds of a [Waitlist].
 const (
-	LaneLimit   = "limit"   // there is no room in a limit
-	LaneKey     = "key"     // another delivery of its partition key goes first
-	LaneBreaker = "breaker" // the circuit breaker of its key is open
-	LanePause   = "pause"   // its key is paused
+	WaitlistLimit   = "limit"   // there is no room in a limit
+	WaitlistKey     = "key"     // another delivery of its partition key goes first
+	WaitlistBreaker = "breaker" // the circuit breaker of its key is open
+	WaitlistPause   = "pause"   // its key is paused
 )
 
-// Lane is what deliveries of a subscription wait for that are parked. See "Limits" in docs/semantics.md.
-type Lane struct {
+// Waitlist is what deliveries of a subscription wait for that are parked. See "Limits" in docs/semantics.md.
+type Waitlist struct {
 	Subscription string    `json:"subscription"`
-	Kind         string    `json:"kind"`            // LaneLimit or another one
-	Limit        string    `json:"limit,omitempty"` // its name, of LaneLimit
+	Kind         string    `json:"kind"`            // WaitlistLimit or another one
+	Limit        string    `json:"limit,omitempty"` // its name, of WaitlistLimit
 	Key          string    `json:"key,omitempty"`   // empty for a limit without keys; of a very long one the beginning
 	Waiting      int       `json:"waiting"`         // deliveries
 	Since        time.Time `json:"since"`           // when the first of them was published; UTC
 }
 
 // HeldBy returns those of the handlers that have a place in the limit for the key, which the deliveries wait for.
-func (l Lane) HeldBy(running []Running) (holders []Running) {
+func (l Waitlist) HeldBy(running []Running) (holders []Running) {
 	for _, r := range running {
-		if l.Kind == LaneLimit && slices.Contains(r.Limits, Place{l.Limit, l.Key}) {
+		if l.Kind == WaitlistLimit && slices.Contains(r.Limits, Place{l.Limit, l.Key}) {
 			holders = append(holders, r)
 		}
 	}

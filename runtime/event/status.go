@@ -32,10 +32,10 @@ type Status struct {
 	Types         []TypeCount         `json:"types"` // those with events, by name
 	Subscriptions []SubscriptionState `json:"subscriptions"`
 	DeadLetters   int                 `json:"dead_letters"`
-	Pauses        []PauseState        `json:"pauses"`   // oldest first
-	Breakers      []Breaker           `json:"breakers"` // those that are not closed, the one that opened first first
-	Lanes         []Lane              `json:"lanes"`    // what most parked deliveries wait for
-	Running       []Running           `json:"running"`  // handlers that have been running for more than a second, oldest first
+	Pauses        []PauseState        `json:"pauses"`    // oldest first
+	Breakers      []Breaker           `json:"breakers"`  // those that are not closed, the one that opened first first
+	Waitlists     []Waitlist          `json:"waitlists"` // what most parked deliveries wait for
+	Running       []Running           `json:"running"`   // handlers that have been running for more than a second, oldest first
 	// Snoozed are deliveries that their handlers have put off a hundred times or
 	// for more than a day: the ten that were put off most often.
 	Snoozed []Snoozed `json:"snoozed,omitempty"`

@@ -25,11 +25,11 @@ func (f *File) Running(ctx context.Context) ([]event.Running, error) {
 	return activity.Attempts, err
 }
 
-// Lanes returns what parked deliveries wait for, up to 20 lanes, that with the most of them first. Of very many
+// Waitlists returns what parked deliveries wait for, up to 20 waitlists, that with the most of them first. Of very many
 // deliveries 100,000 are counted. What waits in the memory of the process that dispatches is not among them.
-func (f *File) Lanes(ctx context.Context) ([]event.Lane, error) {
+func (f *File) Waitlists(ctx context.Context) ([]event.Waitlist, error) {
 	activity, _, err := f.log.Activity(ctx)
-	return activity.Lanes, err
+	return activity.Waitlists, err
 }
 
 const (

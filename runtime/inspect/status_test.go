@@ -58,7 +58,7 @@ func TestStatusShowsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 			},
 			DeadLetters: 2,
 			Pauses:      []event.PauseState{{Types: "user.*", Actor: "ada", Since: minute(2)}},
-			Breakers:    []event.Breaker{}, Lanes: []event.Lane{}, Running: []event.Running{},
+			Breakers:    []event.Breaker{}, Waitlists: []event.Waitlist{}, Running: []event.Running{},
 		}
 		got.Mark = nil
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -143,8 +143,8 @@ var breakages = []breakage{
 	{"a claim counted before its handler was called", []string{"TestWheneverAProcessIsKilledItCountsForNoSuspectThatWasNotCalled"}, []change{
 		{"claims.go", "	f.asked = f.delivery.Suspect\n", ""},
 	}},
-	{"the end of a delivery frees nothing of its lanes", []string{noisyTest, parkedTest}, []change{
-		{"verdict.go", "	u.freeAll(v.Frees, f)\n", ""},
+	{"the end of a delivery frees nothing of its waitlists", []string{noisyTest, parkedTest}, []change{
+		{"dispositions.go", "	u.freeAll(v.Frees, f)\n", ""},
 	}},
 	{"what comes overtakes what is parked", []string{parkedTest}, []change{
 		{"parking.go", "u.waitsBefore(l.parked, seq) || u.waitsBefore(l.others, seq)", "u.waitsBefore(l.others, seq)"},
@@ -153,13 +153,13 @@ var breakages = []breakage{
 		{"parking.go", "u.waitsBefore(l.parked, seq) || u.waitsBefore(l.others, seq)", "u.waitsBefore(l.parked, seq)"},
 	}},
 	{"a pause of a key that ends frees nothing", []string{keyPausedTest}, []change{
-		{"parking.go", "		u.freeNext(lane, n, nil)\n", "		_ = n\n"},
+		{"parking.go", "		u.freeNext(waitlist, n, nil)\n", "		_ = n\n"},
 	}},
 	{"what is parked holds up nothing until its row is stored", []string{parkedTest}, []change{
 		{"parking.go", "f == nil && rd.sub.rows[one] != nil || f != nil && f.ended", "f == nil && rd.sub.rows[one] != nil"},
 	}},
 	{"no claims", []string{"TestACrashIsReportedWhenAnotherProcessGoesOnInTheBackground"}, []change{
-		{"verdict.go", "		if f.plan != p {\n", "		if false {\n"},
+		{"dispositions.go", "		if f.plan != p {\n", "		if false {\n"},
 	}},
 	// Who takes over knows the last cursor from the leader, and does not wait until it has read
 	// what came before its own.

@@ -90,8 +90,8 @@ func (j *parkedJournal) hear(line string) {
 	}
 }
 
-// begin notes that a handler is called. What may have begun before in a process that was killed may come later than others
-// of its key. The caller holds mu.
+// begin notes that a handler is called. What may have begun before in a process that was killed may come later than
+// others of its key. The caller holds mu.
 func (j *parkedJournal) begin(job, way, customer string, number, attempt int) {
 	of := way + " " + customer
 	switch {
@@ -179,9 +179,9 @@ func TestParkedDeliveriesOfRealServersOutliveKills(t *testing.T) {
 	if len(letters) > 0 {
 		t.Errorf("%d are dead letters: %+v", len(letters), letters[0])
 	}
-	for _, kind := range []string{event.LaneLimit, event.LaneKey, event.LaneBreaker, event.LanePause} {
+	for _, kind := range []string{event.WaitlistLimit, event.WaitlistKey, event.WaitlistBreaker, event.WaitlistPause} {
 		if kinds[kind] == 0 {
-			t.Errorf("nothing was parked in a lane of kind %s", kind)
+			t.Errorf("nothing was parked in a waitlist of kind %s", kind)
 		}
 	}
 }
@@ -192,11 +192,11 @@ func parkedKinds(t *testing.T, target string) map[string]bool {
 	f, err := inspect.Open(t.Context(), target, jetstream.Inspect())
 	conformance.Must(t, err)
 	defer f.Close()
-	lanes, err := f.Lanes(t.Context())
+	waitlists, err := f.Waitlists(t.Context())
 	conformance.Must(t, err)
 	kinds := map[string]bool{}
-	for _, lane := range lanes {
-		kinds[lane.Kind] = true
+	for _, waitlist := range waitlists {
+		kinds[waitlist.Kind] = true
 	}
 	return kinds
 }

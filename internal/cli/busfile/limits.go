@@ -38,7 +38,7 @@ Exit status: 0 done, 2 trouble.`,
 }
 
 func listLimits(c *call) (string, error) {
-	lanes, err := c.file.Lanes(c.context())
+	waitlists, err := c.file.Waitlists(c.context())
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func listLimits(c *call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lines := standing.Lanes(lanes, running)
+	lines := standing.Waitlists(waitlists, running)
 	switch {
 	case c.json:
 		return cli.Lines(lines)
@@ -61,7 +61,7 @@ func listLimits(c *call) (string, error) {
 		if l.Waiting > 0 {
 			longest = c.ago(l.Since)
 		}
-		table.Row(l.Subscription, laneKind(l.Lane), l.Key, terminal.Number(l.Waiting), longest, c.holders(l.HeldBy))
+		table.Row(l.Subscription, waitlistKind(l.Waitlist), l.Key, terminal.Number(l.Waiting), longest, c.holders(l.HeldBy))
 	}
 	return table.Render(c.screen), nil
 }
@@ -79,30 +79,30 @@ func (c *call) holders(all []event.Running) string {
 	return text
 }
 
-// laneKind says what the deliveries of a lane wait for.
-func laneKind(l event.Lane) string {
+// waitlistKind says what the deliveries of a waitlist wait for.
+func waitlistKind(l event.Waitlist) string {
 	switch l.Kind {
-	case event.LaneLimit:
+	case event.WaitlistLimit:
 		return "limit " + l.Limit
-	case event.LaneKey:
+	case event.WaitlistKey:
 		return "partition key"
 	}
 	return l.Kind
 }
 
-// manyWait is from how many parked deliveries on the status names their lane.
+// manyWait is from how many parked deliveries on the status names their waitlist.
 const manyWait = 100
 
-// laneLines lists in the status for what many deliveries wait.
-func (c *call) laneLines(lanes []event.Lane) string {
+// waitlistLines lists in the status for what many deliveries wait.
+func (c *call) waitlistLines(waitlists []event.Waitlist) string {
 	var b strings.Builder
-	for _, l := range lanes[:min(len(lanes), 3)] {
+	for _, l := range waitlists[:min(len(waitlists), 3)] {
 		if l.Waiting < manyWait {
 			continue
 		}
 		who := terminal.Clean(cmp.Or(l.Key, "all keys"))
 		b.WriteString(c.trouble(terminal.Yellow, "Waiting", ": "+terminal.Number(l.Waiting)+" deliveries of "+who+" wait for "+
-			terminal.Clean(laneKind(l))+" in "+terminal.Clean(l.Subscription)+", the first since "+c.moment(l.Since)+"."))
+			terminal.Clean(waitlistKind(l))+" in "+terminal.Clean(l.Subscription)+", the first since "+c.moment(l.Since)+"."))
 	}
 	return b.String()
 }

@@ -16,11 +16,11 @@ func TestALimitHasALineForWhoWaitsAndForWhoHoldsIt(t *testing.T) {
 		{Subscription: "print", Worker: 4},
 	}
 	var got []string
-	for _, l := range standing.Lanes([]event.Lane{
-		{Subscription: "send-mail", Kind: event.LaneLimit, Limit: "mail", Key: "acme", Waiting: 12_000},
-		{Subscription: "send-mail", Kind: event.LaneKey, Key: "acme", Waiting: 3},
+	for _, l := range standing.Waitlists([]event.Waitlist{
+		{Subscription: "send-mail", Kind: event.WaitlistLimit, Limit: "mail", Key: "acme", Waiting: 12_000},
+		{Subscription: "send-mail", Kind: event.WaitlistKey, Key: "acme", Waiting: 3},
 	}, running) {
-		line := laneKind(l.Lane) + " " + l.Key + ":"
+		line := waitlistKind(l.Waitlist) + " " + l.Key + ":"
 		for _, r := range l.HeldBy {
 			line += " " + r.Subscription
 		}

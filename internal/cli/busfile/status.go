@@ -82,7 +82,7 @@ its backlog grows, stalled: what stands still (since, parts, pid, host, idle:
 the process answers, and can do nothing), backlog, backlog_at_most, partial,
 running, waiting, later (how many of these are due later than now), next_due,
 held, dead, oldest), dead_letters, pauses (subscription or
-types, since, actor, reason), breakers, lanes and running (as "busgen breakers
+types, since, actor, reason), breakers, waitlists and running (as "busgen breakers
 list", "busgen limits list" and "busgen running list"), snoozed (event, type,
 subscription, snoozes, since). With --watch also rates (seconds since the look
 before, published per second), and in each subscription rates (published,

@@ -34,7 +34,7 @@ func (c *call) troubles(status event.Status) string {
 	}
 	b.WriteString(c.stalledLines(status.Subscriptions))
 	b.WriteString(c.breakerLines(status.Breakers))
-	b.WriteString(c.laneLines(status.Lanes))
+	b.WriteString(c.waitlistLines(status.Waitlists))
 	b.WriteString(c.pauseLines(status.Pauses))
 	b.WriteString(c.newerLines(status.Subscriptions))
 	if leftBehind(status.Running) {

@@ -9,8 +9,8 @@ var limitsSheet = sheet{path: "limits", title: "Limits", live: true, template: "
 
 // limitsPage is the Data of the page "Limits".
 type limitsPage struct {
-	Lanes []standing.Lane
-	CLI   string
+	Waitlists []standing.Waitlist
+	CLI       string
 }
 
 func fillLimits(q *request) (any, error) {
@@ -18,10 +18,10 @@ func fillLimits(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := q.file().Lanes(q.Context())
+	waitlists, err := q.file().Waitlists(q.Context())
 	if err != nil {
 		return nil, err
 	}
 	running, err := q.file().Running(q.Context())
-	return &limitsPage{standing.Lanes(lanes, running), commandline.Of("limits list", nil, target)}, err
+	return &limitsPage{standing.Waitlists(waitlists, running), commandline.Of("limits list", nil, target)}, err
 }

@@ -16,7 +16,7 @@ type now struct {
 	Breakers      []breakerRow
 	Pauses        []pauseRow
 	PauseTypes    button
-	Lanes         []standing.Lane
+	Waitlists     []standing.Waitlist
 }
 
 // subscriptionRow is a subscription with what can be done about it.
@@ -51,7 +51,7 @@ func fillNow(q *request) (any, error) {
 		return nil, err
 	}
 	q.page.named(status.Path)
-	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path), Lanes: standing.Lanes(status.Lanes, status.Running)}
+	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path), Waitlists: standing.Waitlists(status.Waitlists, status.Running)}
 	for _, s := range status.Subscriptions {
 		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s), subscriptionHref(s.Name)})
 	}

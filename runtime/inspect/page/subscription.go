@@ -15,24 +15,24 @@ var subscriptionSheet = sheet{path: "subscription", title: "Subscription", live:
 // subscriptionData is the Data of the page of a subscription.
 type subscriptionData struct {
 	subscriptionItem
-	Known    bool // the page has a catalogue
-	Why      []standing.Reason
-	Breakers []breakerRow
-	Lanes    []standing.Lane
-	Working  []event.Running
-	Problems []problem
-	More     int    // causes that are not shown
-	Rate     string // how fast it works, in words; empty if that is not known yet
-	Hour     *spark // its dead letters of the last hour; nil for none
-	Waits    []waitingRow
-	AllWaits string // the address of all that waits
-	Errors   []letterRow
-	Counted  bool   // all of its backlog was counted
-	CLI      string // the same by command
+	Known     bool // the page has a catalogue
+	Why       []standing.Reason
+	Breakers  []breakerRow
+	Waitlists []standing.Waitlist
+	Working   []event.Running
+	Problems  []problem
+	More      int    // causes that are not shown
+	Rate      string // how fast it works, in words; empty if that is not known yet
+	Hour      *spark // its dead letters of the last hour; nil for none
+	Waits     []waitingRow
+	AllWaits  string // the address of all that waits
+	Errors    []letterRow
+	Counted   bool   // all of its backlog was counted
+	CLI       string // the same by command
 }
 
-// causesShown is how many causes of dead letters the page of a subscription shows, waitsShown how many deliveries that wait,
-// and errorsShown how many errors.
+// causesShown is how many causes of dead letters the page of a subscription shows, waitsShown how many deliveries that
+// wait, and errorsShown how many errors.
 const (
 	causesShown = 10
 	waitsShown  = 10
@@ -77,8 +77,8 @@ func fillSubscription(q *request) (any, error) {
 			data.Breakers = append(data.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
 		}
 	}
-	data.Lanes = standing.Lanes(status.Lanes, status.Running)
-	data.Lanes = slices.DeleteFunc(data.Lanes, func(l standing.Lane) bool { return l.Subscription != name })
+	data.Waitlists = standing.Waitlists(status.Waitlists, status.Running)
+	data.Waitlists = slices.DeleteFunc(data.Waitlists, func(l standing.Waitlist) bool { return l.Subscription != name })
 	for _, r := range status.Running {
 		if cmp.Or(r.Group, r.Subscription) == name {
 			data.Working = append(data.Working, r)

@@ -14,7 +14,7 @@ import (
 	"github.com/busgen/busgen/runtime/declare"
 )
 
-// What waits for its key leaves the way of others: see runtime/internal/dispatch/lanes.go.
+// What waits for its key leaves the way of others: see runtime/internal/dispatch/waitlists.go.
 
 // Job is work for a customer.
 type Job struct {
@@ -95,8 +95,8 @@ var crowds = []struct {
 	{"both", keyedJob, []runtime.SubscribeOption{limitedBy("customer by customer")}},
 }
 
-// A tenant with many events and a limit of one at a time, or with one partition key, does not keep others waiting: each of
-// them waits for a turn of those that go before, on the workers that the tenant leaves. The same after a kill.
+// A tenant with many events and a limit of one at a time, or with one partition key, does not keep others waiting: each
+// of them waits for a turn of those that go before, on the workers that the tenant leaves. The same after a kill.
 func (env *Env) TestACustomerWithManyEventsDoesNotKeepOthersWaiting(t *testing.T) {
 	many, others := 3000, 200
 	for _, way := range crowds {

@@ -25,10 +25,10 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// A seed draws limits with and without keys, partition keys, breakers by key, and how much a subscription holds in memory.
-// Then jobs are published, handlers succeed, fail, snooze and end for good, keys and subscriptions are paused, jobs are
-// cancelled, and the process is closed or killed, again and again, while most jobs are parked. A model beside it knows what
-// each limit has room for, what has to come before what, and what is settled for good. Time is virtual.
+// A seed draws limits with and without keys, partition keys, breakers by key, and how much a subscription holds in
+// memory. Then jobs are published, handlers succeed, fail, snooze and end for good, keys and subscriptions are paused,
+// jobs are cancelled, and the process is closed or killed, again and again, while most jobs are parked. A model beside
+// it knows what each limit has room for, what has to come before what, and what is settled for good. Time is virtual.
 //
 //	go test ./runtime -run Conformance/TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys -parked.seed 4711 -v
 //	go test ./runtime -run Conformance/TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys -parked.rounds 10000 -timeout 5h
@@ -37,8 +37,9 @@ var (
 	parkedRounds = short.Flag("parked.rounds", 8, 4, "how many seeds of parked deliveries are tried")
 )
 
-// parkedFound are seeds that have found something: a turn that was lost in another lane, a read that found what had ended, a
-// delivery that came back behind a later one of its key, and one that was behind a suspect. 12 is for a breakage.
+// parkedFound are seeds that have found something: a turn that was lost in another waitlist, a read that found what had
+// ended, a delivery that came back behind a later one of its key, and one that was behind a suspect. 12 is for a
+// breakage.
 var parkedFound = [...]uint64{12, 14, 80, 269, 3137}
 
 // customerKeys are those of the jobs of this test: each customer is of one of three groups.
@@ -492,14 +493,15 @@ func (l *parkedLife) live(t *testing.T) {
 	if l.most > l.mostTurns() {
 		t.Errorf("a key has waited while another one had %d turns", l.most)
 	}
-	// Retries, snoozes and breakers take less, and the patrol of the lanes comes every ten seconds.
+	// Retries, snoozes and breakers take less, and the patrol of the waitlists comes every ten seconds.
 	if gap := max(l.gap, time.Since(l.last)); gap > 3*time.Second {
 		t.Errorf("for %v nothing was handled, and then something was", gap)
 	}
 }
 
-// mostTurns returns how many turns another key may have while one waits: what fills the window, and what is handled until it
-// is parked. It is without a bound if keys wait for a limit of all, for a rate, for a retry or for another subscription.
+// mostTurns returns how many turns another key may have while one waits: what fills the window, and what is handled
+// until it is parked. It is without a bound if keys wait for a limit of all, for a rate, for a retry or for another
+// subscription.
 func (l *parkedLife) mostTurns() int {
 	if l.breaks || l.trouble > 0 || len(l.subs) > 1 || slices.ContainsFunc(l.uses, func(use string) bool { return use == "all" || strings.HasPrefix(use, "pace") }) {
 		return math.MaxInt
@@ -507,8 +509,8 @@ func (l *parkedLife) mostTurns() int {
 	return l.window + 20*3
 }
 
-// Whatever waits for what, and whatever happens meanwhile: each job is handled once, in the order of its key, no limit is
-// exceeded, each key has its turn, and nothing is stuck.
+// Whatever waits for what, and whatever happens meanwhile: each job is handled once, in the order of its key, no limit
+// is exceeded, each key has its turn, and nothing is stuck.
 func (env *Env) TestParkedDeliveriesAreHandledOnceInTheOrderOfTheirKeys(t *testing.T) {
 	var seeds []uint64
 	if *parkedSeed == 0 {

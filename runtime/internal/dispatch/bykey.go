@@ -14,37 +14,40 @@ import (
 )
 
 // A breaker by key opens for the deliveries of one key, and a pause can be for one key. What has to wait for that is
-// parked in a lane of the file, and nothing waits for it.
+// parked in a waitlist of the file, and nothing waits for it.
 //
-//   - The first that finds the breaker open, since it opened or opened again, starts a timer: when the breaker is tried again,
-//     the first one of the lane is freed, and is the probe. Nothing in the file is due, so a breaker that is closed by hand
-//     leaves nothing behind that goes before others and is due later.
-//   - When the breaker closes, the first few of the lane become due. From then on each that is settled frees the next one,
-//     as in any lane. If the probe fails it frees one too, which starts the next timer.
-//   - When a pause ends, the first few of its lane become due in the same way: if all were, others would wait for them.
-//   - Until its lane is empty, what comes of the key goes behind what is parked, and so does what has its partition key.
+//   - The first that finds the breaker open, since it opened or opened again, starts a timer: when the breaker is tried
+//     again, the first one of the waitlist is freed, and is the probe. Nothing in the file is due, so a breaker that is
+//     closed by hand leaves nothing behind that goes before others and is due later.
+//   - When the breaker closes, the first few of the waitlist become due. From then on each that is settled frees the
+//     next one, as in any waitlist. If the probe fails it frees one too, which starts the next timer.
+//   - When a pause ends, the first few of its waitlist become due in the same way: if all were, others would wait for
+//     them.
+//   - Until its waitlist is empty, what comes of the key goes behind what is parked, and so does what has its partition
+//     key.
 //
-// A process begins with closed breakers. What is parked then is freed by the patrol of the lanes.
+// A process begins with closed breakers. What is parked then is freed by the patrol of the waitlists.
 
 // byKey parks deliveries by their keys. It is safe for concurrent use.
 type byKey struct {
 	*core
 	keys atomic.Pointer[[]string] // that are paused; nil for none
 
-	some  atomic.Bool // lanes is not empty: most deliveries ask for no more than that
-	mu    sync.Mutex
-	lanes map[string]time.Time // in which this process has parked something; for when the last timer, zero for none
+	some      atomic.Bool // waitlists is not empty: most deliveries ask for no more than that
+	mu        sync.Mutex
+	waitlists map[string]time.Time // in which this process has parked something; for when the last timer, zero for none
 }
 
-// breakerLane returns the lane of the deliveries that wait for the same breaker; empty for a breaker without keys.
-func breakerLane(i *queue.Item) string {
+// breakerWaitlist returns the waitlist of the deliveries that wait for the same breaker; empty for a breaker without
+// keys.
+func breakerWaitlist(i *queue.Item) string {
 	if i.Limits == nil || i.Limits.By == "" {
 		return ""
 	}
-	return engine.LaneOf("breaker", i.Limits.Breaker)
+	return engine.WaitlistOf("breaker", i.Limits.Breaker)
 }
 
-func (b *byKey) keyLane(key string) string { return lanes{b.core}.keyLane(key) }
+func (b *byKey) keyWaitlist(key string) string { return waitlists{b.core}.keyWaitlist(key) }
 
 // pause replaces the keys that are paused.
 func (b *byKey) pause(keys []string) {
@@ -59,7 +62,7 @@ func (b *byKey) pause(keys []string) {
 	}
 	for _, key := range *before {
 		if !slices.Contains(keys, key) { // the log has freed what was written by then
-			b.consumer.Free(engine.PauseLane(key), engine.FreedAtOnce)
+			b.consumer.Free(engine.PauseWaitlist(key), engine.FreedAtOnce)
 		}
 	}
 }
@@ -107,99 +110,99 @@ func (b *byKey) paused(i *queue.Item) *engine.Disposition {
 	if !ok {
 		return nil
 	}
-	return b.park(i, engine.PauseLane(key))
+	return b.park(i, engine.PauseWaitlist(key))
 }
 
 // behind returns how to settle a delivery whose breaker is open, or that has to go behind others of its key; nil for
 // others.
 func (b *byKey) behind(i *queue.Item, now time.Time) *engine.Disposition {
-	lane := breakerLane(i)
-	if lane != "" {
+	waitlist := breakerWaitlist(i)
+	if waitlist != "" {
 		if until, refuses := b.cfg.Breakers.Refuses(now, i.Limits.Breaker); refuses {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if !until.IsZero() && !until.Equal(b.lanes[lane]) {
-				b.note(lane, until)
-				time.AfterFunc(until.Sub(now), func() { b.consumer.Free(lane, 1) })
+			if !until.IsZero() && !until.Equal(b.waitlists[waitlist]) {
+				b.note(waitlist, until)
+				time.AfterFunc(until.Sub(now), func() { b.consumer.Free(waitlist, 1) })
 			}
-			return b.parkIn(i, lane)
+			return b.parkIn(i, waitlist)
 		}
 	}
 	if i.Limits != nil && i.Limits.Parked {
 		return nil // it has been looked at before it went into the line of its limit
 	}
-	return b.follow(i, lane)
+	return b.follow(i, waitlist)
 }
 
 // follow returns how to settle a delivery that has to go behind others which this process has parked; nil for others.
 func (b *byKey) follow(i *queue.Item, breaker string) *engine.Disposition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	lanes := []string{b.keyLane(i.Key), breaker}
+	waitlists := []string{b.keyWaitlist(i.Key), breaker}
 	for key := range b.keysOf(i) {
-		lanes = append(lanes, engine.PauseLane(key))
+		waitlists = append(waitlists, engine.PauseWaitlist(key))
 	}
-	for _, lane := range lanes {
-		if _, known := b.lanes[lane]; !known {
+	for _, waitlist := range waitlists {
+		if _, known := b.waitlists[waitlist]; !known {
 			continue
 		}
-		at, err := b.consumer.Behind([]string{lane}, i.Seq)
+		at, err := b.consumer.Behind([]string{waitlist}, i.Seq)
 		switch {
 		case err == nil && at < 0:
-			if at, err = b.consumer.Behind([]string{lane}, math.MaxInt64); err == nil && at < 0 {
-				delete(b.lanes, lane)
-				b.some.Store(len(b.lanes) > 0)
+			if at, err = b.consumer.Behind([]string{waitlist}, math.MaxInt64); err == nil && at < 0 {
+				delete(b.waitlists, waitlist)
+				b.some.Store(len(b.waitlists) > 0)
 			}
-		case i.Lane == "" && !comesAgain(i):
-			return b.parkIn(i, lane)
+		case i.Waitlist == "" && !comesAgain(i):
+			return b.parkIn(i, waitlist)
 		}
 	}
 	return nil
 }
 
-func (b *byKey) park(i *queue.Item, lane string) *engine.Disposition {
+func (b *byKey) park(i *queue.Item, waitlist string) *engine.Disposition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.parkIn(i, lane)
+	return b.parkIn(i, waitlist)
 }
 
 // parkIn is park for who holds mu.
-func (b *byKey) parkIn(i *queue.Item, lane string) *engine.Disposition {
-	b.note(lane, b.lanes[lane])
-	v := &engine.Disposition{Kind: engine.Hold, Lane: lane, Progress: i.Progress}
-	if key := b.keyLane(i.Key); key != "" && key != lane && (b.cfg.Strict && !i.Exempt || !comesAgain(i)) {
+func (b *byKey) parkIn(i *queue.Item, waitlist string) *engine.Disposition {
+	b.note(waitlist, b.waitlists[waitlist])
+	v := &engine.Disposition{Kind: engine.Hold, Waitlist: waitlist, Progress: i.Progress}
+	if key := b.keyWaitlist(i.Key); key != "" && key != waitlist && (b.cfg.Strict && !i.Exempt || !comesAgain(i)) {
 		v.Key = key // else it is put off, which holds up nothing
-		b.note(key, b.lanes[key])
+		b.note(key, b.waitlists[key])
 	}
 	return v
 }
 
-func (b *byKey) note(lane string, timer time.Time) {
-	if b.lanes == nil {
-		b.lanes = map[string]time.Time{}
+func (b *byKey) note(waitlist string, timer time.Time) {
+	if b.waitlists == nil {
+		b.waitlists = map[string]time.Time{}
 	}
-	b.lanes[lane] = timer
+	b.waitlists[waitlist] = timer
 	b.some.Store(true)
 }
 
 // parked is called when a delivery has been settled. If what it waits for has ended meanwhile, or there is no timer for
-// it, the first one of its lane is freed: whoever would have done that may have found none.
+// it, the first one of its waitlist is freed: whoever would have done that may have found none.
 func (b *byKey) parked(i *queue.Item, v *engine.Disposition) {
-	if v.Lane == "" {
+	if v.Waitlist == "" {
 		return
 	}
-	if v.Lane == breakerLane(i) {
+	if v.Waitlist == breakerWaitlist(i) {
 		until, refuses := b.cfg.Breakers.Refuses(time.Now(), i.Limits.Breaker)
 		b.mu.Lock()
-		timed := until.IsZero() || until.Equal(b.lanes[v.Lane])
+		timed := until.IsZero() || until.Equal(b.waitlists[v.Waitlist])
 		b.mu.Unlock()
 		if refuses && timed {
 			return
 		}
-	} else if key, ok := b.pausedKey(i); ok && v.Lane == engine.PauseLane(key) {
+	} else if key, ok := b.pausedKey(i); ok && v.Waitlist == engine.PauseWaitlist(key) {
 		return
 	}
-	b.consumer.Free(v.Lane, 1)
+	b.consumer.Free(v.Waitlist, 1)
 }
 
 // acquire asks the breaker of a delivery for a permit.
@@ -213,7 +216,7 @@ func (b *byKey) acquire(i *queue.Item, now time.Time) (breaker.Permit, bool) {
 // changed is told that the breaker of a key has changed.
 func (b *byKey) changed(key string, now breaker.Status) {
 	if now.State == breaker.Closed {
-		b.consumer.Free(engine.LaneOf("breaker", key), engine.FreedAtOnce)
+		b.consumer.Free(engine.WaitlistOf("breaker", key), engine.FreedAtOnce)
 	}
 	b.signal()
 }

@@ -33,7 +33,7 @@ func New(consumer engine.Consumer, cfg Config) *Scheduler {
 	gathering := queue.NewGathering(&c.queue)
 	intake := &intake{
 		core: c, gate: gate, limits: lim, settler: settler, gathering: gathering,
-		turn: newBaton(), claim: make(chan struct{}), window: Window, parking: parking{lanes: lanes{c}, limits: lim},
+		turn: newBaton(), claim: make(chan struct{}), window: Window, parking: parking{waitlists: waitlists{c}, limits: lim},
 	}
 	s := &Scheduler{
 		site: site, intake: intake,

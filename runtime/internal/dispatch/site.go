@@ -102,17 +102,17 @@ func (s *settler) settle(i *queue.Item, v *engine.Disposition) {
 func (s *settler) beforeSettling(i *queue.Item, v *engine.Disposition) {
 	if v.Kind != engine.Done && v.Kind != engine.Discard {
 		if reason, cancelled := s.consumer.Cancelled(i.Seq); cancelled { // while its handler was at work
-			v.Kind, v.Reason, v.Cancelled, v.Lane, v.Key = engine.Discard, reason, true, "", ""
+			v.Kind, v.Reason, v.Cancelled, v.Waitlist, v.Key = engine.Discard, reason, true, "", ""
 		}
 	}
 	if s.cfg.Limits != nil {
 		i.Unwait()
 	}
 	if s.consumer.Parked() {
-		lanes{s.core}.free(i, v)
+		waitlists{s.core}.free(i, v)
 	}
-	if v.Lane != "" {
-		lanes{s.core}.parkBehind(i, v)
+	if v.Waitlist != "" {
+		waitlists{s.core}.parkBehind(i, v)
 	}
 	if s.cfg.Strict && !i.Exempt && ledger.PutsOff(v) {
 		s.queue.Hold(i.Key, i.Seq, v.Due) // before it can come again

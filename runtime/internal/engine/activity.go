@@ -30,18 +30,18 @@ type Activity struct {
 	// Saturated are the names of durable consumers whose handlers are busy all the time while
 	// their backlog grows.
 	Saturated []string
-	// Lanes, which only a reader is given, are those with the most parked deliveries, the largest first, whether a process
-	// dispatches or not.
-	Lanes []event.Lane
+	// Waitlists, which only a reader is given, are those with the most parked deliveries, the largest first, whether a
+	// process dispatches or not.
+	Waitlists []event.Waitlist
 }
 
-// LanesShown is how many lanes a reader is given.
-const LanesShown = 20
+// WaitlistsShown is how many waitlists a reader is given.
+const WaitlistsShown = 20
 
-// Named returns the lane of a name: its kind, for a limit the name of that, and the key.
-func Named(lane string) (l event.Lane) {
-	l.Kind, l.Key, _ = strings.Cut(lane, " ")
-	if l.Kind == event.LaneLimit {
+// Named returns the waitlist of a name: its kind, for a limit the name of that, and the key.
+func Named(waitlist string) (l event.Waitlist) {
+	l.Kind, l.Key, _ = strings.Cut(waitlist, " ")
+	if l.Kind == event.WaitlistLimit {
 		l.Limit, l.Key, _ = strings.Cut(l.Key, " ")
 	}
 	return l

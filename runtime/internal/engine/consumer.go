@@ -14,35 +14,38 @@ type Consumer interface {
 	Parker
 }
 
-// Parker keeps deliveries that wait for one another out of memory. A lane is what some of them wait for: a limit or a
-// breaker by its key, a partition key. A Hold with a Lane parks a delivery. Free makes the first of a lane due, by their
-// place in the log. What is due comes with Poll, in the order in which it became due, so lanes have their turns in the
-// order in which they were freed. A delivery stays in its lanes until it is settled, however it is.
+// Parker keeps deliveries that wait for one another out of memory. A waitlist is what some of them wait for: a limit or
+// a breaker by its key, a partition key. A Hold with a Waitlist parks a delivery. Free makes the first of a waitlist
+// due, by their place in the log. What is due comes with Poll, in the order in which it became due, so waitlists have
+// their turns in the order in which they were freed. A delivery stays in its waitlists until it is settled, however it
+// is.
 type Parker interface {
-	// Parked reports whether any delivery of the subscription may be in a lane. It is cheap.
+	// Parked reports whether any delivery of the subscription may be in a waitlist. It is cheap.
 	Parked() bool
 
-	// Behind returns the place of the first of the lanes that has a delivery of before seq which this process has not in
-	// hand, or -1. It knows what was settled before it was called, and counts a delivery in its Lane and in its Key.
-	Behind(lanes []string, seq int64) (int, error)
+	// Behind returns the place of the first of the waitlists that has a delivery of before seq which this process has not
+	// in hand, or -1. It knows what was settled before it was called, and counts a delivery in its Waitlist and in its
+	// Key.
+	Behind(waitlists []string, seq int64) (int, error)
 
-	// Free makes the next n deliveries of a lane due that are parked in it. For the empty lane it does that with one
-	// delivery of each of n lanes, the next ones each time, so that none waits for ever if what would have freed it did not.
-	Free(lane string, n int)
+	// Free makes the next n deliveries of a waitlist due that are parked in it. For the empty waitlist it does that with
+	// one delivery of each of n waitlists, the next ones each time, so that none waits for ever if what would have freed
+	// it did not.
+	Free(waitlist string, n int)
 }
 
-// maxLane is how long the name of a lane is at most.
-const maxLane = 200
+// maxWaitlist is how long the name of a waitlist is at most.
+const maxWaitlist = 200
 
-// LaneOf returns the name of a lane for a kind of thing that deliveries wait for: of one that is long the beginning, and a
-// hash.
-func LaneOf(kind, of string) string {
+// WaitlistOf returns the name of a waitlist for a kind of thing that deliveries wait for: of one that is long the
+// beginning, and a hash.
+func WaitlistOf(kind, of string) string {
 	name := kind + " " + of
-	if len(name) <= maxLane {
+	if len(name) <= maxWaitlist {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return name[:maxLane-33] + "~" + hex.EncodeToString(sum[:16])
+	return name[:maxWaitlist-33] + "~" + hex.EncodeToString(sum[:16])
 }
 
 // Source hands out the deliveries of a subscription.
@@ -71,9 +74,9 @@ type Source interface {
 	// polled and not begun, asks Failing again if it needs to, and polls again.
 	Poll(dst []*Delivery, limit int) (polled []*Delivery, more bool, err error)
 
-	// Express reports which express deliveries PollExpress may have. It is cheap. A delivery is express if its event is, and
-	// was published when the subscription had a backlog, without an order and without a partition key. The engine decides
-	// that. Poll has none of these, and the engine wakes the caller for them.
+	// Express reports which express deliveries PollExpress may have. It is cheap. A delivery is express if its event is,
+	// and was published when the subscription had a backlog, without an order and without a partition key. The engine
+	// decides that. Poll has none of these, and the engine wakes the caller for them.
 	Express() (critical, high bool)
 
 	// PollExpress appends up to so many critical deliveries to dst, then up to so many high ones, of each in log order,

@@ -44,8 +44,8 @@ type Delivery struct {
 	Held *time.Time
 	// Progress is what the last disposition has said about a delivery in parts.
 	Progress string
-	// Lane is where the delivery was parked last; empty if it has had a turn since.
-	Lane string
+	// Waitlist is where the delivery was parked last; empty if it has had a turn since.
+	Waitlist string
 	// Snoozes is how often its handler has put it off since it was new or last
 	// retried by hand.
 	Snoozes int

@@ -17,8 +17,8 @@ const (
 	// Snooze: put off until Disposition.Due; it does not count as an attempt.
 	Snooze
 	// Hold: put off until its type is no longer paused. With a Due it is held because this
-	// program cannot read its version: until a process takes over, or it is due. With a Lane it is
-	// parked: until the lane is freed, or it is due, if it has a Due.
+	// program cannot read its version: until a process takes over, or it is due. With a Waitlist it is
+	// parked: until the waitlist is freed, or it is due, if it has a Due.
 	Hold
 	// Discard: settled without having been handled. Final.
 	Discard
@@ -30,7 +30,8 @@ const (
 	// Suspend: its handler waits until Disposition.Due, a time of the wall clock, and holds nothing meanwhile. It counts
 	// neither as an attempt nor as a snooze.
 	Suspend
-	// Undo: given up. What its steps have done is undone first: it begins anew, with Delivery.Undoing, and is Dead in the end.
+	// Undo: given up. What its steps have done is undone first: it begins anew, with Delivery.Undoing, and is Dead in the
+	// end.
 	Undo
 )
 
@@ -46,10 +47,10 @@ type Disposition struct {
 	Attempt   *event.FailedAttempt // of Retry, Dead and Undo: what failed; nil if nothing new was tried
 	Due       time.Time            // of Retry, Snooze, Suspend and some Holds; its distance from now is by the monotonic clock, but for Suspend
 	Held      *time.Time           // of a Hold for its version: since when, which Delivery.Held says the next time
-	// Lane of a Hold is what the delivery waits for; see Parker. Key is another lane that it holds up, because it goes before
-	// the others there; empty for none.
-	Lane, Key string
-	// Frees are lanes that go on with this: as Parker.Free with one of each, in the same transaction.
+	// Waitlist of a Hold is what the delivery waits for; see Parker. Key is another waitlist that it holds up, because it
+	// goes before the others there; empty for none.
+	Waitlist, Key string
+	// Frees are waitlists that go on with this: as Parker.Free with one of each, in the same transaction.
 	Frees []string
 	// Awaits of Suspend are what the delivery waits for, besides its time; see Awaiter. They take the place of those
 	// before.

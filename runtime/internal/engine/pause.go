@@ -11,8 +11,8 @@ type PauseStorer interface {
 	// ErrUnknownConsumer for a subscription that does not exist.
 	Pause(ctx context.Context, p Pause) error
 
-	// Resume undoes Pause, and makes what was held due now, for a Key the first FreedAtOnce of what is parked in its PauseLane. Without such a pause it
-	// returns a *NotFoundError.
+	// Resume undoes Pause, and makes what was held due now, for a Key the first FreedAtOnce of what is parked in its
+	// PauseWaitlist. Without such a pause it returns a *NotFoundError.
 	Resume(ctx context.Context, p Pause) error
 }
 
@@ -36,12 +36,12 @@ func (p Pause) Of() string {
 	return p.Target + ", key " + p.Key
 }
 
-// FreedAtOnce is how many parked deliveries become due when what all of a lane wait for ends. Each that is settled frees the
-// next one, so that others have turns between them.
+// FreedAtOnce is how many parked deliveries become due when what all of a waitlist wait for ends. Each that is settled
+// frees the next one, so that others have turns between them.
 const FreedAtOnce = 32
 
-// PauseLane returns the lane of the deliveries that the pause of a key holds.
-func PauseLane(key string) string { return LaneOf("pause", key) }
+// PauseWaitlist returns the waitlist of the deliveries that the pause of a key holds.
+func PauseWaitlist(key string) string { return WaitlistOf("pause", key) }
 
 // PauseKind is what a pause is about.
 type PauseKind string

@@ -23,7 +23,7 @@ var brokenRules = []struct{ test, file, old, new string }{
 	{"TestOfSharedCrashesOnlyTheFirstMayCount", "row.go", "return d.Failures + d.Uncounted + 1", "return d.Failures + 1"},
 	{"TestADelayedEventIsExemptFromAStrictOrderAlsoWhenItIsPutOff", "row.go", "d.Delayed || d.Retried", "d.Retried"},
 	{"TestARevivedDeadLetterIsExemptFromAStrictOrderAlsoWhenItIsPutOff", "row.go", "d.Delayed || d.Retried", "d.Delayed"},
-	{"TestADispatcherSeesWhatIsKnownOfADelivery", "row.go", "d.Progress, nil, d.Lane\n", "d.Progress, out.Held, d.Lane\n"},
+	{"TestADispatcherSeesWhatIsKnownOfADelivery", "row.go", "d.Progress, nil, d.Waitlist\n", "d.Progress, out.Held, d.Waitlist\n"},
 	{"TestADispatcherSeesWhatIsKnownOfADelivery", "row.go", "d.Suspect(), int32(d.Together), d.Crashed, int32(d.Run)", "d.Crashed, int32(d.Together), d.Crashed, int32(d.Run)"},
 	{"TestADispatcherSeesWhatIsKnownOfADelivery", "row.go", "d.Crashed, int32(d.Run)", "d.Crashed, 0"},
 	{inTable, "row.go", "	d.Uncounted += d.Failures\n", ""},
@@ -39,8 +39,8 @@ var brokenRules = []struct{ test, file, old, new string }{
 	{"TestAStrictOrderWaitsForAllOthersThatComeAgain", "row.go", " || r.State == Held || r.Suspect()", " || r.Suspect()"},
 	{"TestAStrictOrderWaitsForAllOthersThatComeAgain", "row.go", " || r.Suspect()", ""},
 	{inLives, "row.go", "	r.Cancelled, r.Was = false, nil\n", "	r.Was = nil\n"},
-	{inLives, "row.go", "r.Due, r.Set, r.HeldSince, r.Lane, r.Key, r.Suspended = time.Time{}, time.Time{}, time.Time{}, \"\", \"\", false", "r.Due, r.Set, r.Lane, r.Key, r.Suspended = time.Time{}, time.Time{}, \"\", \"\", false"},
-	{inTable, "row.go", "r.State, r.Due, r.Set, r.HeldSince, r.Lane, r.Key, r.Suspended = Waiting, due, set, time.Time{}, \"\", \"\", false", "r.State, r.Due, r.Set, r.Lane, r.Key, r.Suspended = Waiting, due, set, \"\", \"\", false"},
+	{inLives, "row.go", "r.Due, r.Set, r.HeldSince, r.Waitlist, r.Key, r.Suspended = time.Time{}, time.Time{}, time.Time{}, \"\", \"\", false", "r.Due, r.Set, r.Waitlist, r.Key, r.Suspended = time.Time{}, time.Time{}, \"\", \"\", false"},
+	{inTable, "row.go", "r.State, r.Due, r.Set, r.HeldSince, r.Waitlist, r.Key, r.Suspended = Waiting, due, set, time.Time{}, \"\", \"\", false", "r.State, r.Due, r.Set, r.Waitlist, r.Key, r.Suspended = Waiting, due, set, \"\", \"\", false"},
 	{inTable, "row.go", "Waiting, due, set, time.Time{}, \"\", \"\", false", "Waiting, due, set, time.Time{}, \"\", \"\", r.Suspended"},
 
 	// turn.go
@@ -93,7 +93,7 @@ var brokenRules = []struct{ test, file, old, new string }{
 	{inTable, "operators.go", "r.Run, r.Undoing, r.Progress = r.Run+1, false, \"\"", "r.Run, r.Undoing = r.Run+1, false"},
 	{"TestARedriveChoosesByReasonOrLastAttemptAndACrashOnlyByItsName", "operators.go", ", r.Reason == event.ReasonUndone:", ":"},
 	{"TestAStrictOrderWaitsForAllOthersThatComeAgain", "row.go", " || r.Undoing)", ")"},
-	{inTable, "turn.go", "n.HeldSince, n.Lane, n.Key, n.Suspended = time.Time{}, \"\", \"\", false", "n.HeldSince, n.Lane, n.Key = time.Time{}, \"\", \"\""},
+	{inTable, "turn.go", "n.HeldSince, n.Waitlist, n.Key, n.Suspended = time.Time{}, \"\", \"\", false", "n.HeldSince, n.Waitlist, n.Key = time.Time{}, \"\", \"\""},
 	{inTable, "turn.go", "	d.Uncounted += d.Failures\n	d.Failures, d.MaxAttempts, d.Together", "	d.Failures, d.MaxAttempts, d.Together"},
 	{inTable, "turn.go", "d.Failures, d.MaxAttempts, d.Together, d.Crashed = 0, 0, 0, false", "d.Failures, d.Crashed = 0, false"},
 	{inTable, "operators.go", "Run: r.Run + 1}", "Run: r.Run}"},
@@ -198,7 +198,8 @@ func TestEachBreakageFitsTheCode(t *testing.T) {
 	}
 }
 
-// breaks runs a test with a changed file, which only the compiler sees. It returns what the test says if it does not fail.
+// breaks runs a test with a changed file, which only the compiler sees. It returns what the test says if it does not
+// fail.
 func breaks(t *testing.T, test, file, source string) (passed string) {
 	folder := t.TempDir()
 	changed, overlay := filepath.Join(folder, "changed.go"), filepath.Join(folder, "overlay.json")

@@ -12,8 +12,8 @@ type State uint8
 const (
 	// Waiting: its handler is called when it is due and has its turn, or is being called.
 	Waiting State = iota
-	// Held: its event type is paused. With Delivery.HeldSince: no program could read its version yet. With Delivery.Lane: it
-	// is parked.
+	// Held: its event type is paused. With Delivery.HeldSince: no program could read its version yet. With
+	// Delivery.Waitlist: it is parked.
 	Held
 	// Dead: a dead letter. The bus has given it up, and keeps every attempt for an operator.
 	Dead
@@ -26,8 +26,8 @@ const (
 // Open reports whether a delivery in this state is not settled.
 func (s State) Open() bool { return s <= Held }
 
-// Delivery is what a handler's turn needs to know of a delivery, and what the turn may change. Every polled delivery has
-// it. The zero value is that of an event that was never tried.
+// Delivery is what a handler's turn needs to know of a delivery, and what the turn may change. Every polled delivery
+// has it. The zero value is that of an event that was never tried.
 type Delivery struct {
 	// Failures counts the failed attempts that count against max_attempts, since the delivery was new or began anew.
 	Failures int
@@ -54,11 +54,12 @@ type Delivery struct {
 	Replayed bool
 	// Since is when the event was published or due, or when the delivery began anew. Its expiry counts from here.
 	Since time.Time
-	// HeldSince is when the delivery was first held because the program could not read its version; zero if it is not held.
+	// HeldSince is when the delivery was first held because the program could not read its version; zero if it is not
+	// held.
 	HeldSince time.Time
-	// Lane is what the delivery waits for that is parked, and has waited for until its turn ends. Key is another lane that it
-	// holds up.
-	Lane, Key string
+	// Waitlist is what the delivery waits for that is parked, and has waited for until its turn ends. Key is another
+	// waitlist that it holds up.
+	Waitlist, Key string
 	// Progress, of a group, says which members have handled the event.
 	Progress string
 	// Run is how often the delivery has begun from its start. Each run has steps of its own.
@@ -83,19 +84,19 @@ func (d Delivery) HandOut(out *engine.Delivery) {
 	out.Failures, out.Uncounted, out.MaxAttempts, out.Snoozes = d.Failures, d.Uncounted, d.MaxAttempts, d.Snoozes
 	out.Suspect, out.Together, out.Crashed, out.Run = d.Suspect(), int32(d.Together), d.Crashed, int32(d.Run)
 	out.Exempt, out.Replayed, out.Undoing = d.Exempt(), d.Replayed, d.Undoing
-	out.Since, out.Progress, out.Held, out.Lane = d.Since, d.Progress, nil, d.Lane
+	out.Since, out.Progress, out.Held, out.Waitlist = d.Since, d.Progress, nil, d.Waitlist
 	if !d.HeldSince.IsZero() {
 		since := d.HeldSince
 		out.Held = &since
 	}
 }
 
-// Seen returns what a dispatcher has seen of a delivery. It does not know PutOff, nor why the delivery is exempt: a turn
-// asks for neither.
+// Seen returns what a dispatcher has seen of a delivery. It does not know PutOff, nor why the delivery is exempt: a
+// turn asks for neither.
 func Seen(d *engine.Delivery) Delivery {
 	seen := Delivery{
 		Failures: d.Failures, Uncounted: d.Uncounted, MaxAttempts: d.MaxAttempts, Snoozes: d.Snoozes, Together: int(d.Together),
-		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Lane: d.Lane,
+		Crashed: d.Crashed, Delayed: d.Exempt, Replayed: d.Replayed, Since: d.Since, Waitlist: d.Waitlist,
 		Progress: d.Progress, Run: int(d.Run), Undoing: d.Undoing,
 	}
 	if d.Suspect {
@@ -107,7 +108,8 @@ func Seen(d *engine.Delivery) Delivery {
 	return seen
 }
 
-// anew gives the delivery a fresh count. It stays a suspect, and the members of a group that have handled it have done so.
+// anew gives the delivery a fresh count. It stays a suspect, and the members of a group that have handled it have done
+// so.
 func (d Delivery) anew(at time.Time) Delivery {
 	d.Uncounted += d.Failures
 	d.Failures, d.MaxAttempts, d.Snoozes, d.Crashed, d.PutOff = 0, 0, 0, false, false
@@ -130,16 +132,16 @@ type Row struct {
 	// Due, of an open delivery, is when it comes, by the wall clock; zero for at once. One that is held because its type
 	// is paused has none.
 	Due time.Time
-	// Set is when Due was set, if the delivery waits from then on. If the wall clock is set back, both follow it. It is zero if Due
-	// is a time of the wall clock itself, as that of a delayed event.
+	// Set is when Due was set, if the delivery waits from then on. If the wall clock is set back, both follow it. It is
+	// zero if Due is a time of the wall clock itself, as that of a delayed event.
 	Set time.Time
 
 	// Tries counts the attempts on record. History of them were made before the delivery began anew.
 	Tries, History int
 	// Redriven counts the automatic redrives since a person last retried the dead letter.
 	Redriven int
-	// OpenCrash is the first crash that the delivery shared with others. It counts as a failed attempt if the next one comes
-	// while the delivery runs alone. Zero for none.
+	// OpenCrash is the first crash that the delivery shared with others. It counts as a failed attempt if the next one
+	// comes while the delivery runs alone. Zero for none.
 	OpenCrash time.Time
 
 	// Cancelled says that somebody wants the open delivery to be discarded, for Reason. Whoever dispatches settles it.
@@ -163,23 +165,23 @@ type Death struct {
 // Fresh returns the row of a delivery that was never tried and needs one, such as that of a delayed event.
 func Fresh(r *engine.Record) Row { return Row{Delivery: New(r), Due: r.Due} }
 
-// Failing reports whether the delivery had its turn and has to come again, so that a strict order holds back later events.
-// What is in a lane holds them back there.
+// Failing reports whether the delivery had its turn and has to come again, so that a strict order holds back later
+// events. What is in a waitlist holds them back there.
 func (r Row) Failing() bool {
-	return r.State.Open() && !r.Exempt() && r.Lane == "" && (r.Failures > 0 || r.PutOff || r.State == Held || r.Suspect() || r.Undoing)
+	return r.State.Open() && !r.Exempt() && r.Waitlist == "" && (r.Failures > 0 || r.PutOff || r.State == Held || r.Suspect() || r.Undoing)
 }
 
 // end settles a delivery.
 func (r Row) end(s State, reason, fingerprint string, at time.Time) Row {
 	r.State, r.Reason, r.Fingerprint, r.Ended = s, reason, fingerprint, at
-	r.Due, r.Set, r.HeldSince, r.Lane, r.Key, r.Suspended = time.Time{}, time.Time{}, time.Time{}, "", "", false
+	r.Due, r.Set, r.HeldSince, r.Waitlist, r.Key, r.Suspended = time.Time{}, time.Time{}, time.Time{}, "", "", false
 	r.Cancelled, r.Was = false, nil
 	return r
 }
 
-// wait makes a delivery wait until due, out of its lanes; zero for at once.
+// wait makes a delivery wait until due, out of its waitlists; zero for at once.
 func (r Row) wait(due, set time.Time) Row {
-	r.State, r.Due, r.Set, r.HeldSince, r.Lane, r.Key, r.Suspended = Waiting, due, set, time.Time{}, "", "", false
+	r.State, r.Due, r.Set, r.HeldSince, r.Waitlist, r.Key, r.Suspended = Waiting, due, set, time.Time{}, "", "", false
 	return r
 }
 

@@ -2,9 +2,9 @@ package ledger
 
 import "time"
 
-// Freed makes a parked delivery due. It keeps its lane until its turn ends.
+// Freed makes a parked delivery due. It keeps its waitlist until its turn ends.
 func (r Row) Freed(at time.Time) Row {
-	if r.State == Held && r.Lane != "" {
+	if r.State == Held && r.Waitlist != "" {
 		r.State, r.Due, r.Set = Waiting, at, at
 	}
 	return r
@@ -20,14 +20,14 @@ func (r Row) Woken(at time.Time) Row {
 
 // Resume makes a delivery due whose event type is no longer paused.
 func (r Row) Resume() Row {
-	if r.State == Held && r.HeldSince.IsZero() && r.Lane == "" {
+	if r.State == Held && r.HeldSince.IsZero() && r.Waitlist == "" {
 		r = r.wait(time.Time{}, time.Time{})
 	}
 	return r
 }
 
-// TakenOver makes a delivery due at once that the last program held because it could not read its version: this program may
-// know it. Since when it is held stays.
+// TakenOver makes a delivery due at once that the last program held because it could not read its version: this program
+// may know it. Since when it is held stays.
 func (r Row) TakenOver() Row {
 	if r.State == Held && !r.HeldSince.IsZero() {
 		r.Due, r.Set = time.Time{}, time.Time{}

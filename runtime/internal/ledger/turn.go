@@ -40,16 +40,17 @@ type Effects struct {
 	Crash     bool                 // the recovery reports that the handler ran when the process died
 }
 
-// Settles reports whether a turn that ends with the disposition settles its delivery, unless a cancel of it is undone before
-// that is written.
+// Settles reports whether a turn that ends with the disposition settles its delivery, unless a cancel of it is undone
+// before that is written.
 func Settles(how engine.DispositionKind) bool {
 	return how == engine.Done || how == engine.Discard || how == engine.Dead
 }
 
-// PutsOff reports whether a turn that ends so had its turn in the order, and has to come again: a strict order holds back
-// later events for it. One that was interrupted did not have it, nor one that is parked: it holds back others in its lanes.
+// PutsOff reports whether a turn that ends so had its turn in the order, and has to come again: a strict order holds
+// back later events for it. One that was interrupted did not have it, nor one that is parked: it holds back others in
+// its waitlists.
 func PutsOff(v *engine.Disposition) bool {
-	return !Settles(v.Kind) && v.Kind != engine.Release && v.Lane == ""
+	return !Settles(v.Kind) && v.Kind != engine.Release && v.Waitlist == ""
 }
 
 // After returns what becomes of a delivery by a turn that ends with the disposition v. begun says that the turn
@@ -74,7 +75,7 @@ func (d Delivery) After(begun bool, v *engine.Disposition, now Moment) (Next, Ef
 	if called {
 		n.Together = 0
 	}
-	n.HeldSince, n.Lane, n.Key, n.Suspended = time.Time{}, "", "", false
+	n.HeldSince, n.Waitlist, n.Key, n.Suspended = time.Time{}, "", "", false
 	if v.Kind != engine.Done {
 		n.Progress = v.Progress
 	}
@@ -124,8 +125,8 @@ func (n *Next) putOff(v *engine.Disposition, now Moment) {
 		n.Due, n.Set = now.Due, now.At
 	case v.Kind == engine.Suspend: // until a time of the wall clock, like a delayed event
 		n.Suspended, n.Due = true, v.Due
-	case v.Kind == engine.Hold && v.Lane != "":
-		if n.Lane, n.Key = v.Lane, v.Key; v.Due.IsZero() {
+	case v.Kind == engine.Hold && v.Waitlist != "":
+		if n.Waitlist, n.Key = v.Waitlist, v.Key; v.Due.IsZero() {
 			n.State = Held
 		} else {
 			n.Due, n.Set = now.Due, now.At
@@ -149,8 +150,8 @@ func (r Row) After(begun bool, v *engine.Disposition, now Moment) (Row, Effects)
 	return r.Take(n, e), e
 }
 
-// Stored returns a delivery of which the attempt that runs has stored a step. That is progress: what has failed before, and
-// what the process has died of, counts no more.
+// Stored returns a delivery of which the attempt that runs has stored a step. That is progress: what has failed before,
+// and what the process has died of, counts no more.
 func (d Delivery) Stored() Delivery {
 	d.Uncounted += d.Failures
 	d.Failures, d.MaxAttempts, d.Together, d.Crashed = 0, 0, 0, false

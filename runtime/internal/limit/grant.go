@@ -93,7 +93,7 @@ func (g *Grant) Places() (all []event.Place) {
 	defer g.set.mu.Unlock()
 	for _, h := range g.held {
 		if h.place && !h.lent && h.limit.Name != "" {
-			named := engine.Named(engine.LaneOf(event.LaneLimit, h.limit.Name+" "+h.key))
+			named := engine.Named(engine.WaitlistOf(event.WaitlistLimit, h.limit.Name+" "+h.key))
 			all = append(all, event.Place{Limit: named.Limit, Key: named.Key})
 		}
 	}

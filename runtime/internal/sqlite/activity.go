@@ -149,7 +149,7 @@ func (a *activity) tellRequests(c *database.Conn) error {
 func (i *Inspection) Activity(ctx context.Context) (activity engine.Activity, owner event.Owner, err error) {
 	err = i.look(ctx, "read", func(c *database.Conn) error {
 		if activity, owner, err = currentActivity(c); err == nil {
-			activity.Lanes, err = readLanes(c)
+			activity.Waitlists, err = readWaitlists(c)
 		}
 		return err
 	})

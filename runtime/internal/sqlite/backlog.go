@@ -91,16 +91,15 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 	}, id, there.after, first, there.end)
 }
 
-// countRows counts the first rows of a subscription, in the order of the log, by their
-// state, and returns the place of the first open one, 0 for none. If these are not all rows, and
-// hardly any of them is open, it counts up to limit open ones wherever they are; with more than limit behind
-// the first rows, the place is that of the first one that it has counted. Express deliveries that were not polled are counted
-// apart: they do not wait for a time.
+// countRows counts the first rows of a subscription, in the order of the log, by their state, and returns the place of
+// the first open one, 0 for none. If these are not all rows, and hardly any of them is open, it counts up to limit open
+// ones wherever they are; with more than limit behind the first rows, the place is that of the first one that it has
+// counted. Express deliveries that were not polled are counted apart: they do not wait for a time.
 //
 // It counts here and not in SQL, which takes three times as long to group them.
 func countRows(c *database.Conn, lag *event.SubscriptionState, id int64, limit int) (first int64, express int, err error) {
 	counts := map[string]*int{tables.RowRunning: &lag.Running, tables.RowWaiting: &lag.Waiting, tables.RowHeld: &lag.Held, tables.RowDead: &lag.Dead}
-	const columns = "state, seq, due_at, suspended, lane"
+	const columns = "state, seq, due_at, suspended, waitlist"
 	most, rows, now := max(limit, rowsCounted), 0, time.Now().UnixMicro()
 	count := func(s *sqlite3.Stmt) error {
 		state, due := string(s.ColumnRawText(0)), s.ColumnInt64(2)
@@ -206,9 +205,9 @@ func (w window) count(c *database.Conn, id int64, limit int) (int, error) {
 	return int(n), err
 }
 
-// unhandledLooked is how many events of the log are looked at, from a cursor on and
-// from the end of the log back, and how many rows of a subscription. Nothing tells where the events of a type are, so that
-// a subscription for rare ones would make each look read the whole log.
+// unhandledLooked is how many events of the log are looked at, from a cursor on and from the end of the log back, and
+// how many rows of a subscription. Nothing tells where the events of a type are, so that a subscription for rare ones
+// would make each look read the whole log.
 const unhandledLooked = 10_000
 
 // Unhandled implements [engine.Log].

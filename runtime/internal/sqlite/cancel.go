@@ -144,8 +144,8 @@ func (cs *consumers) readCancelled(conn *database.Conn) (asked []askedRow, old b
 	return asked, old, nil
 }
 
-// readUndone returns when the deliveries began anew whose discards were undone since the last call. Like readCancelled it
-// runs on the writer's goroutine, or while nothing of the consumers is written.
+// readUndone returns when the deliveries began anew whose discards were undone since the last call. Like readCancelled
+// it runs on the writer's goroutine, or while nothing of the consumers is written.
 func (cs *consumers) readUndone(conn *database.Conn) (undone map[int64]map[int64]time.Time, err error) {
 	last, err := conn.Int64("SELECT coalesce(max(id), 0) FROM busgen_audit")
 	if err != nil || last == cs.undone {
@@ -195,21 +195,22 @@ func cancelDelivery(c *database.Conn, at tables.RowKey, reason string, asks bool
 	return hastenCancelled(c, at)
 }
 
-// hastenCancelled makes a cancelled delivery due that waits for its time, and has the next ones of its lanes follow it.
+// hastenCancelled makes a cancelled delivery due that waits for its time, and has the next ones of its waitlists follow
+// it.
 func hastenCancelled(c *database.Conn, at tables.RowKey) error {
 	const waits = `seq = ?1 AND subscription = ?2 AND state IN ('waiting', 'held')
 		AND EXISTS (SELECT 1 FROM busgen_cancelled x WHERE x.seq = ?1 AND x.subscription = ?2)`
-	var lanes []string
-	err := c.Query("SELECT lane, key FROM busgen_deliveries WHERE lane IS NOT NULL AND "+waits, func(s *sqlite3.Stmt) error {
-		lanes = append(lanes, s.ColumnText(0), s.ColumnText(1))
+	var waitlists []string
+	err := c.Query("SELECT waitlist, key FROM busgen_deliveries WHERE waitlist IS NOT NULL AND "+waits, func(s *sqlite3.Stmt) error {
+		waitlists = append(waitlists, s.ColumnText(0), s.ColumnText(1))
 		return nil
 	}, at.Seq, at.Subscription)
 	if err == nil {
-		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, lane = NULL, key = NULL, suspended = 0 WHERE "+waits, at.Seq, at.Subscription, tables.AtOnce)
+		err = c.Exec("UPDATE busgen_deliveries SET state = 'waiting', due_at = ?3, waitlist = NULL, key = NULL, suspended = 0 WHERE "+waits, at.Seq, at.Subscription, tables.AtOnce)
 	}
-	for _, lane := range lanes {
+	for _, waitlist := range waitlists {
 		if err == nil {
-			_, err = freeFirst(c, at.Subscription, lane, 1, time.Now())
+			_, err = freeFirst(c, at.Subscription, waitlist, 1, time.Now())
 		}
 	}
 	return err

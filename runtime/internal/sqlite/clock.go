@@ -106,8 +106,8 @@ func (o *owner) askAgain(c *database.Conn) error {
 		WHERE d.state <> 'dead' AND `+heldForVersion, o.clock.now())
 }
 
-// shiftWaits makes what waits due earlier, because the clock was set back. What is due at once, as a cancelled delivery that
-// had waited, stays so.
+// shiftWaits makes what waits due earlier, because the clock was set back. What is due at once, as a cancelled delivery
+// that had waited, stays so.
 func shiftWaits(c *database.Conn, back time.Duration) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries SET due_at = due_at - ?
@@ -127,7 +127,7 @@ func setBack(c *database.Conn, now time.Time, found *engine.Recovery, most int) 
 	}
 	found.Dead = int(dead)
 	rows := "NOT INDEXED WHERE state IN ('waiting', 'held')"
-	parked, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE lane IS NOT NULL)")
+	parked, err := c.Int64("SELECT EXISTS (SELECT 1 FROM busgen_deliveries WHERE waitlist IS NOT NULL)")
 	if err != nil {
 		return 0, false, err
 	}

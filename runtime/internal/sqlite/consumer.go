@@ -27,9 +27,9 @@ type consumer struct {
 
 	stepsEnd int64 // up to this event an earlier consumer of the name may have stored steps
 
-	cancels atomic.Bool // cancelled is not empty
-	lanes   lanes
-	express express
+	cancels   atomic.Bool // cancelled is not empty
+	waitlists waitlists
+	express   express
 
 	// polling is held by Poll, which reads the file; mu never is.
 	polling  sync.Mutex
@@ -71,7 +71,7 @@ type delivery struct {
 	engine.Delivery
 	settled bool
 	final   bool          // and it does not come again
-	parked  bool          // it is settled with a lane
+	parked  bool          // it is settled with a waitlist
 	express bool          // it goes ahead of the log, and was not begun before, as far as is known
 	stepped bool          // the attempt has stored a step
 	row     string        // state of its row in the file; empty without one
@@ -271,8 +271,8 @@ func (c *consumer) settle(d *engine.Delivery, disposition *engine.Disposition) {
 		return
 	}
 	if own.settled { // by a transaction of the program
-		for _, lane := range disposition.Frees {
-			c.lanes.free(lane, 1)
+		for _, waitlist := range disposition.Frees {
+			c.waitlists.free(waitlist, 1)
 			c.queue(0)
 		}
 		return
@@ -282,9 +282,9 @@ func (c *consumer) settle(d *engine.Delivery, disposition *engine.Disposition) {
 		return // it stays on the way, and the cursor below it
 	}
 	own.settled = true
-	if disposition.Lane != "" {
+	if disposition.Waitlist != "" {
 		own.parked = true
-		c.lanes.park(d.Seq, disposition)
+		c.waitlists.park(d.Seq, disposition)
 	}
 	cancelled := false
 	if own.final = ledger.Settles(disposition.Kind); own.final {

@@ -342,13 +342,13 @@ func (c *consumer) load(conn *database.Conn) error {
 	defer c.mu.Unlock()
 	c.nextDue = 0 // ask the file
 	return conn.Query(`
-		SELECT id, cursor, redelivered, pattern, EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.lane IS NOT NULL),
+		SELECT id, cursor, redelivered, pattern, EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.waitlist IS NOT NULL),
 		  EXISTS (SELECT 1 FROM busgen_express x WHERE x.subscription = s.id)
 		  OR EXISTS (SELECT 1 FROM busgen_deliveries d WHERE d.subscription = s.id AND d.due_at < 0 AND d.state <> 'dead')
 		FROM busgen_subscriptions s WHERE id = `+tables.SubscriptionNamed, func(s *sqlite3.Stmt) error {
 		c.id, c.cursor, c.redelivered, c.types.pattern = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), s.ColumnText(3)
 		c.next = c.cursor + 1
-		c.lanes.any.Store(s.ColumnBool(4))
+		c.waitlists.any.Store(s.ColumnBool(4))
 		if s.ColumnBool(5) {
 			c.express.look()
 		}

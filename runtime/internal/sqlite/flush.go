@@ -24,10 +24,10 @@ type flush struct {
 	express      bool // the cursor may have passed express events
 	expressLeft  bool // others are left
 	staged       bool // there are events to append
-	lanes        *lanes
-	frees        map[string]int // by lane: how many deliveries to make due
+	waitlists    *waitlists
+	frees        map[string]int // by waitlist: how many deliveries to make due
 	freed        bool           // there were some
-	none         bool           // no delivery is in a lane
+	none         bool           // no delivery is in a waitlist
 }
 
 // rowChange is a row to be written for a delivery that is not settled.
@@ -54,7 +54,7 @@ func (c *consumer) take() flush {
 		}
 	}
 	c.dispositions, c.owed = nil, nil
-	f.lanes, f.frees = &c.lanes, c.lanes.take()
+	f.waitlists, f.frees = &c.waitlists, c.waitlists.take()
 	now := time.Now()
 	young := false
 	for _, own := range c.rows {
@@ -170,8 +170,8 @@ func (b *batch) writeSettled(id int64, d *settledDelivery, cancels bool) error {
 			return err
 		}
 	}
-	if effects.Settled && d.Lane != "" { // it was cancelled: others do not wait for it any more
-		if d.Frees = append(d.Frees, d.Lane); d.Key != "" {
+	if effects.Settled && d.Waitlist != "" { // it was cancelled: others do not wait for it any more
+		if d.Frees = append(d.Frees, d.Waitlist); d.Key != "" {
 			d.Frees = append(d.Frees, d.Key)
 		}
 	}
@@ -284,8 +284,8 @@ func (c *consumer) written(f flush) {
 		if d.again == 0 {
 			c.express.look()
 		}
-		if d.Lane != "" {
-			c.lanes.written(d.Seq, &d.Disposition)
+		if d.Waitlist != "" {
+			c.waitlists.written(d.Seq, &d.Disposition)
 		}
 	}
 	c.endFrees(f)
@@ -305,7 +305,7 @@ func (c *consumer) restore(f flush) {
 	}
 	c.dispositions = append(f.dispositions, c.dispositions...)
 	c.owed = append(f.rows, c.owed...)
-	c.lanes.back(f.frees)
+	c.waitlists.back(f.frees)
 	c.queued = queuedDispositions
 	if c.failingSince.IsZero() {
 		c.failingSince = time.Now()

@@ -209,7 +209,7 @@ func descendants(c *database.Conn, id uuid.UUID) (keys []event.Key, err error) {
 func whereabouts(c *database.Conn, key event.Key) (text string, err error) {
 	text = "there is no such event"
 	err = c.Query(`
-		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`, d.lane
+		SELECT s.id, d.state, x.reason, `+notPassed+`, `+heldForVersion+`, d.waitlist
 		FROM busgen_log l LEFT JOIN busgen_subscriptions s ON s.id = (SELECT id FROM `+tables.AllNames+` WHERE name = ?2)
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
 		LEFT JOIN busgen_discarded x ON x.subscription = s.id AND x.seq = l.seq

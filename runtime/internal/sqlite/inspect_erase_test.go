@@ -30,7 +30,7 @@ var impersonal = map[string]string{
 	"busgen_limits.name": "a name of the catalogue",
 	"busgen_awaited":     "names of the catalogue", "busgen_waits.member": "the name of a subscription",
 	"busgen_steps.member": "the name of a subscription", "busgen_steps.kind": "a word of the bus",
-	"busgen_deliveries.lane": "a key of an event that is not settled, and it is gone when that is", "busgen_deliveries.key": "the same",
+	"busgen_deliveries.waitlist": "a key of an event that is not settled, and it is gone when that is", "busgen_deliveries.key": "the same",
 }
 
 // Who adds a text to the file decides whether a person can be in it.

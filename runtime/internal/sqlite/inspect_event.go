@@ -84,8 +84,8 @@ type deliveryState struct {
 	reason       string // for which it is
 }
 
-// withDelivery joins to event l and subscription s what became of the one for the other. Where concerned holds there is a
-// delivery, and stateOf is its state.
+// withDelivery joins to event l and subscription s what became of the one for the other. Where concerned holds there is
+// a delivery, and stateOf is its state.
 const (
 	withDelivery = `
 		LEFT JOIN busgen_deliveries d ON d.subscription = s.id AND d.seq = l.seq
@@ -99,7 +99,7 @@ const (
 		              s.start < l.seq AND EXISTS (SELECT 1 FROM busgen_routes r WHERE r.type = l.type AND r.subscription = s.id)))`
 	stateOf = `
 		CASE WHEN k.seq IS NOT NULL AND d.state IN ('waiting', 'held') THEN 'discarded'
-		            WHEN d.state = 'held' AND d.lane IS NOT NULL THEN 'waiting'
+		            WHEN d.state = 'held' AND d.waitlist IS NOT NULL THEN 'waiting'
 		            WHEN d.due_at < 0 THEN 'pending' -- it goes ahead of the log
 		            WHEN d.state IS NOT NULL THEN d.state
 		            WHEN x.seq IS NOT NULL THEN 'discarded'
@@ -112,7 +112,7 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 	err = c.Query(`
 		SELECT s.id, s.name, d.due_at, d.dead_at, d.reason, d.failures, coalesce(x.at, k.at), coalesce(x.reason, k.reason),
 		       `+stateOf+`,
-		       k.seq IS NOT NULL AND x.seq IS NULL, `+heldSince+`, iif(d.state = 'held', d.lane, NULL)
+		       k.seq IS NOT NULL AND x.seq IS NULL, `+heldSince+`, iif(d.state = 'held', d.waitlist, NULL)
 		FROM busgen_log l JOIN busgen_subscriptions s`+withDelivery+`
 		WHERE l.seq = ? AND `+concerned+`
 		ORDER BY s.name`, func(s *sqlite3.Stmt) error {

@@ -56,7 +56,7 @@ func (i *Inspection) Status(ctx context.Context, limit int, since event.Status) 
 		}
 		status.Subscriptions, status.Pauses = lags, pauseStates(pauses)
 		status.Breakers, status.Running = append([]event.Breaker{}, activity.Breakers...), append([]event.Running{}, activity.Attempts...)
-		if status.Lanes, err = readLanes(c); err != nil {
+		if status.Waitlists, err = readWaitlists(c); err != nil {
 			return err
 		}
 		for n := range status.Subscriptions {

@@ -203,7 +203,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 		}
 		return cmp.Or(err, error(missing))
 	case p.Key != "":
-		_, err := freeFirst(c, known.ID, engine.PauseLane(p.Key), engine.FreedAtOnce, time.Now())
+		_, err := freeFirst(c, known.ID, engine.PauseWaitlist(p.Key), engine.FreedAtOnce, time.Now())
 		return err
 	case p.Kind != engine.PauseType:
 		return nil
@@ -215,7 +215,7 @@ func resumeDeliveries(c *database.Conn, p engine.Pause) error {
 func releaseHeld(c *database.Conn, now time.Time) error {
 	held, err := tables.IdsWhere(c, `
 		SELECT DISTINCT t.id, t.written FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq JOIN busgen_types t ON t.id = l.type
-		WHERE d.state = 'held' AND d.lane IS NULL AND NOT `+heldForVersion, func(written string) (bool, error) {
+		WHERE d.state = 'held' AND d.waitlist IS NULL AND NOT `+heldForVersion, func(written string) (bool, error) {
 		paused, err := typePaused(c, written)
 		return !paused, err
 	})
@@ -223,7 +223,7 @@ func releaseHeld(c *database.Conn, now time.Time) error {
 		if err == nil {
 			err = c.Exec(`
 				UPDATE busgen_deliveries AS d SET state = 'waiting', due_at = ?, wait = 0
-				WHERE state = 'held' AND lane IS NULL AND NOT `+heldForVersion+`
+				WHERE state = 'held' AND waitlist IS NULL AND NOT `+heldForVersion+`
 				  AND seq IN (SELECT d.seq FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND l.type = ?)`,
 				now, typeID)
 		}

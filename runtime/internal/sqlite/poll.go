@@ -75,8 +75,9 @@ func (c *consumer) Failing(after int64, limit int) (found []*engine.Delivery, er
 // delayed ones. Of a row that is not dead the reason is that of its death before it was retried.
 const exempt = "(l.due_at IS NOT NULL OR d.reason IS NOT NULL)"
 
-// failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began anew.
-const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND d.lane IS NULL AND (d.failures > 0 OR d.suspect OR d.state = 'held' OR d.undoing
+// failing is the SQL condition for Failing of the row. One that was put off is due after the moment at which it began
+// anew.
+const failing = "(d.state <> 'dead' AND NOT " + exempt + ` AND d.waitlist IS NULL AND (d.failures > 0 OR d.suspect OR d.state = 'held' OR d.undoing
 	OR d.due_at > 0 AND (d.since IS NULL OR d.due_at > d.since)))`
 
 // pollDue hands over the retries that are due.
@@ -189,7 +190,7 @@ func (c *consumer) PollEvent(seq int64) (d *engine.Delivery, again time.Time, er
 	err = c.ground.read(func(conn *database.Conn) error {
 		return conn.Query(selectDelivery+`
 			WHERE d.subscription = ? AND d.seq = ? AND d.state IN ('waiting', 'held')`, func(s *sqlite3.Stmt) error {
-			if row := tables.ScanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() && row.Lane == "" {
+			if row := tables.ScanRow(s, firstOfRow); row.State == ledger.Held && row.HeldSince.IsZero() && row.Waitlist == "" {
 				again = time.Now()
 				return nil
 			}

@@ -92,12 +92,12 @@ func (o *owner) recover(c *database.Conn, left []claims.Claim, found *engine.Rec
 	return endRunning(c)
 }
 
-// endRunning makes the rows due that are in state running. Their due time is that of atOnce, so that an index finds them
-// among a million that are dead, parked or wait for a retry.
+// endRunning makes the rows due that are in state running. Their due time is that of atOnce, so that an index finds
+// them among a million that are dead, parked or wait for a retry.
 func endRunning(c *database.Conn) error {
 	return c.Exec(`
 		UPDATE busgen_deliveries INDEXED BY busgen_deliveries_open
-		SET state = 'waiting', uncounted = uncounted + 1, due_at = ?1, wait = NULL, lane = NULL, key = NULL
+		SET state = 'waiting', uncounted = uncounted + 1, due_at = ?1, wait = NULL, waitlist = NULL, key = NULL
 		WHERE subscription IN (SELECT id FROM busgen_subscriptions) AND due_at = ?1 AND state <> 'dead' AND state = 'running'`, tables.AtOnce)
 }
 

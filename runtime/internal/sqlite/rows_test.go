@@ -68,11 +68,11 @@ func rowsOfAllStates(t *testing.T, c *database.Conn, r *rand.Rand, now time.Time
 			d.PutOff, d.Since, since = false, ago(30), ago(30)
 			d.Due, d.Set = d.Since, d.Since
 		case 6: // is parked
-			d.PutOff, d.State, d.Due, d.Lane, d.Key = false, ledger.Held, time.Time{}, []string{"a", "b"}[r.IntN(2)], []string{"", "k"}[r.IntN(2)]
+			d.PutOff, d.State, d.Due, d.Waitlist, d.Key = false, ledger.Held, time.Time{}, []string{"a", "b"}[r.IntN(2)], []string{"", "k"}[r.IntN(2)]
 		case 8: // waits in a step
 			d.Suspended, d.Due = true, ago(r.IntN(120)-110)
 		case 7: // was freed
-			d.PutOff, d.Lane = false, "a"
+			d.PutOff, d.Waitlist = false, "a"
 			d.Due, d.Set = ago(3), ago(3)
 		default:
 			d.State, d.Ended, d.Due, d.PutOff = ledger.Dead, ago(5*r.IntN(3)), time.Time{}, false
@@ -188,8 +188,10 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{"taken over", all, func(c *database.Conn, _ []seededRow) error { return g.askAgain(c) }, row.TakenOver},
 		{"woken", all, each(func(c *database.Conn, d *seededRow) error { return g.awaits.makeDue(c, d.RowKey) }), func(r row) row { return r.Woken(now) }},
 		{"resumed", all, func(c *database.Conn, _ []seededRow) error { return releaseHeld(c, now) }, row.Resume},
-		{"freed", all, func(c *database.Conn, _ []seededRow) error { return g.writer.batch.freeLane(&flush{id: 1}, "a", 100) }, func(r row) row {
-			if r.Lane == "a" {
+		{"freed", all, func(c *database.Conn, _ []seededRow) error {
+			return g.writer.batch.freeWaitlist(&flush{id: 1}, "a", 100)
+		}, func(r row) row {
+			if r.Waitlist == "a" {
 				r = r.Freed(now)
 			}
 			return r
@@ -253,8 +255,8 @@ func TestEachStatementMakesOfEachRowWhatTheLedgerSays(t *testing.T) {
 		{Kind: engine.Snooze, NotCalled: true, Due: later},
 		{Kind: engine.Hold},
 		{Kind: engine.Hold, Held: &held, Due: later},
-		{Kind: engine.Hold, Lane: "b"},
-		{Kind: engine.Hold, Lane: "a", Key: "k", Due: later},
+		{Kind: engine.Hold, Waitlist: "b"},
+		{Kind: engine.Hold, Waitlist: "a", Key: "k", Due: later},
 		{Kind: engine.Dead, Reason: event.ReasonPermanent, Fingerprint: "g", Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}},
 		{Kind: engine.Dead, Reason: event.ReasonExpired},
 		{Kind: engine.Undo, Attempt: &event.FailedAttempt{Kind: event.KindError, Ended: now, Error: "e"}, Progress: "[b]"},

@@ -29,9 +29,9 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// Every call that takes a context keeps to it, whatever blocks: code of the program, in whichever place it was called, or
-// another process that holds the lock of the file. The calls are found in the compiled packages, so that a new one fails
-// the test until it is in the table.
+// Every call that takes a context keeps to it, whatever blocks: code of the program, in whichever place it was called,
+// or another process that holds the lock of the file. The calls are found in the compiled packages, so that a new one
+// fails the test until it is in the table.
 
 // slack is how long after its context a call may return: a handler has a second to notice it, and what blocks beside
 // that a moment.
@@ -328,8 +328,9 @@ func openBlocked(t *testing.T, p place) *blockedBus {
 	return b
 }
 
-// calls are all calls of a package that take a context, as the table has them. Those that are nil run code of the program
-// on the goroutine of the caller and wait for nothing else, or are for the function of a transaction; a comment says so.
+// calls are all calls of a package that take a context, as the table has them. Those that are nil run code of the
+// program on the goroutine of the caller and wait for nothing else, or are for the function of a transaction; a comment
+// says so.
 var calls = map[string]func(ctx context.Context, b *blockedBus) error{
 	"Open": func(ctx context.Context, b *blockedBus) error {
 		bus, err := runtime.Open(ctx, b.Path, blockableCatalogue, runtime.WithLogger(slog.New(slog.DiscardHandler)))
@@ -462,7 +463,7 @@ var fileCalls = map[string]func(ctx context.Context, b *blockedBus) error{
 	},
 	"File.Breakers":       func(ctx context.Context, b *blockedBus) error { _, err := b.file.Breakers(ctx); return err },
 	"File.Running":        func(ctx context.Context, b *blockedBus) error { _, err := b.file.Running(ctx); return err },
-	"File.Lanes":          func(ctx context.Context, b *blockedBus) error { _, err := b.file.Lanes(ctx); return err },
+	"File.Waitlists":      func(ctx context.Context, b *blockedBus) error { _, err := b.file.Waitlists(ctx); return err },
 	"File.CloseBreakerOf": func(ctx context.Context, b *blockedBus) error { return b.file.CloseBreakerOf(ctx, "s", "k") },
 	"File.PauseKey":       func(ctx context.Context, b *blockedBus) error { return b.file.PauseKey(ctx, "s", "k", "") },
 	"File.ResumeKey":      func(ctx context.Context, b *blockedBus) error { return b.file.ResumeKey(ctx, "s", "k") },

@@ -57,10 +57,10 @@ type parkedRecord struct {
 	claimed   map[string]bool   // those that a process had begun, and may not have said so
 	last      map[string]int    // by subscription and customer: the last number that came for the first time
 	settled   map[string]string // by event: its status
-	parked    map[string]string // by event: its lane, after the last kill
+	parked    map[string]string // by event: its waitlist, after the last kill
 	history   map[string]string // by event: what the file has said after kills
 	kills     int
-	seen      map[string]int // by kind of lane: after how many kills deliveries were parked
+	seen      map[string]int // by kind of waitlist: after how many kills deliveries were parked
 }
 
 // begin notes that a handler is called.
@@ -134,17 +134,17 @@ func (p *parkedRecord) look(path string) {
 			p.t.Errorf("%s has begun %d times and has %d failures on record", id, p.began[id], n)
 		}
 	}
-	p.parked = pairs("SELECT lower(hex(l.id)) AS key, d.lane AS value FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND d.lane IS NOT NULL")
+	p.parked = pairs("SELECT lower(hex(l.id)) AS key, d.waitlist AS value FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq WHERE d.state = 'held' AND d.waitlist IS NOT NULL")
 	p.kills++
-	rows := pairs("SELECT lower(hex(l.id)) AS key, d.state || ' ' || coalesce(d.due_at, '') || ' in ' || coalesce(d.lane, '') || ' and ' || coalesce(d.key, '') || ' suspect ' || d.suspect AS value FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq")
+	rows := pairs("SELECT lower(hex(l.id)) AS key, d.state || ' ' || coalesce(d.due_at, '') || ' in ' || coalesce(d.waitlist, '') || ' and ' || coalesce(d.key, '') || ' suspect ' || d.suspect AS value FROM busgen_deliveries d JOIN busgen_log l ON l.seq = d.seq")
 	for id, row := range rows {
 		if said := fmt.Sprintf("; %s after kill", row); !strings.Contains(p.history[id][max(0, strings.LastIndex(p.history[id], ";")):], said) {
 			p.history[id] += said + fmt.Sprint(" ", p.kills)
 		}
 	}
 	kinds := map[string]bool{}
-	for _, lane := range p.parked {
-		kind, _, _ := strings.Cut(lane, " ")
+	for _, waitlist := range p.parked {
+		kind, _, _ := strings.Cut(waitlist, " ")
 		kinds[kind] = true
 	}
 	for kind := range kinds {
@@ -155,8 +155,8 @@ func (p *parkedRecord) look(path string) {
 		p.claimed[queryFile(p.t, copied, fmt.Sprint("SELECT coalesce(max(lower(hex(id))), '') FROM busgen_log WHERE seq = ", one.Running))] = true
 	}
 	for id := range running {
-		if lane := p.parked[id]; lane != "" && !strings.HasPrefix(lane, "breaker ") {
-			p.t.Errorf("%s was at work when its process was killed, and is parked in %s", id, lane)
+		if waitlist := p.parked[id]; waitlist != "" && !strings.HasPrefix(waitlist, "breaker ") {
+			p.t.Errorf("%s was at work when its process was killed, and is parked in %s", id, waitlist)
 		}
 	}
 }
@@ -164,9 +164,9 @@ func (p *parkedRecord) look(path string) {
 // undashed is an event's id without dashes.
 func undashed(id string) string { return strings.ReplaceAll(id, "-", "") }
 
-// A process is killed again and again while most deliveries are parked: for a limit by key, behind others of their key, behind
-// the open breaker of their key, and in a pause of their key. None of them is lost, handled again after its success is
-// stored, charged with a crash of others, or overtaken by a later one of its partition key.
+// A process is killed again and again while most deliveries are parked: for a limit by key, behind others of their key,
+// behind the open breaker of their key, and in a pause of their key. None of them is lost, handled again after its
+// success is stored, charged with a crash of others, or overtaken by a later one of its partition key.
 func TestParkedDeliveriesOutliveKills(t *testing.T) {
 	short.Visit(t, "processes are killed")
 	seed := uint64(time.Now().UnixNano())
@@ -199,7 +199,7 @@ func TestParkedDeliveriesOutliveKills(t *testing.T) {
 		len(p.published), len(p.began), len(p.settled), len(p.parked), p.seen)
 	for _, kind := range []string{"limit", "key", "breaker", "pause"} {
 		if p.seen[kind] < parkedKills.N()/3 {
-			t.Errorf("after %d kills of %d, something was parked in a lane of kind %s", p.seen[kind], parkedKills.N(), kind)
+			t.Errorf("after %d kills of %d, something was parked in a waitlist of kind %s", p.seen[kind], parkedKills.N(), kind)
 		}
 	}
 	f = open()

@@ -107,23 +107,23 @@ func (env *Env) TestWhatParkedDeliveriesWaitForIsSeenFromOutside(t *testing.T) {
 		_, err := runtime.PublishBatch(t.Context(), f.Bus, PlacedType, orders)
 		Must(t, err)
 		time.Sleep(10*time.Second + time.Second/2)
-		lanes, err := f.File.Lanes(t.Context())
+		waitlists, err := f.File.Waitlists(t.Context())
 		Must(t, err)
-		want := event.Lane{Subscription: "printer", Kind: event.LaneLimit, Limit: "odd", Key: "true"}
-		if len(lanes) != 1 || lanes[0].Waiting < 300 || lanes[0].Waiting > 490 || lanes[0].Since.Before(at) {
-			t.Fatalf("%d lanes: %+v, want %+v", len(lanes), lanes, want)
+		want := event.Waitlist{Subscription: "printer", Kind: event.WaitlistLimit, Limit: "odd", Key: "true"}
+		if len(waitlists) != 1 || waitlists[0].Waiting < 300 || waitlists[0].Waiting > 490 || waitlists[0].Since.Before(at) {
+			t.Fatalf("%d waitlists: %+v, want %+v", len(waitlists), waitlists, want)
 		}
-		if lanes[0].Waiting, lanes[0].Since = 0, (time.Time{}); lanes[0] != want {
-			t.Errorf("got %+v, want %+v", lanes[0], want)
+		if waitlists[0].Waiting, waitlists[0].Since = 0, (time.Time{}); waitlists[0] != want {
+			t.Errorf("got %+v, want %+v", waitlists[0], want)
 		}
 		status, err := f.File.Status(t.Context())
 		Must(t, err)
-		if s := status.Subscriptions[0]; len(status.Lanes) != 1 || s.Held != 0 || s.Waiting < 300 {
-			t.Errorf("the status has %+v, and %+v", status.Lanes, s)
+		if s := status.Subscriptions[0]; len(status.Waitlists) != 1 || s.Held != 0 || s.Waiting < 300 {
+			t.Errorf("the status has %+v, and %+v", status.Waitlists, s)
 		}
 		running, err := f.File.Running(t.Context())
 		Must(t, err)
-		if held := lanes[0].HeldBy(running); len(held) != 1 || held[0].Subscription != "printer" || !held[0].Started.After(at) {
+		if held := waitlists[0].HeldBy(running); len(held) != 1 || held[0].Subscription != "printer" || !held[0].Started.After(at) {
 			t.Errorf("the limit is held by %+v, and these are running: %+v", held, running)
 		}
 		last, _, err := f.File.Events(t.Context(), event.Filter{}, event.Page{Limit: 1})

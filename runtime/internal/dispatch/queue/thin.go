@@ -9,18 +9,20 @@ import (
 // Surplus is a delivery that was taken out of the queue because it waits for others.
 type Surplus struct {
 	Item
-	Lane string    // of the limit that it waits for; empty for its partition key
-	Head bool      // nothing frees it: it goes before the others of its lane
-	Due  time.Time // of a head, if it is known when it may begin
+	Waitlist string    // of the limit that it waits for; empty for its partition key
+	Head     bool      // nothing frees it: it goes before the others of its waitlist
+	Due      time.Time // of a head, if it is known when it may begin
 }
 
-// laneMemory is how many deliveries of a lane stay in memory at most: so many can end before others have come from the file.
-const laneMemory = 32
+// waitlistMemory is how many deliveries of a waitlist stay in memory at most: so many can end before others have come
+// from the file.
+const waitlistMemory = 32
 
-// Thin takes deliveries out of the queue that wait for others of their lane, and are not younger than an event: of each lane
-// all but the first few, and what waits behind them. If the first ones alone crowd the window, some of these go, too. lane
-// says what a delivery in line waits for, and keyLane what those of a partition key wait for; empty for what stays.
-func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due time.Time), keyLane func(key string) string) (out []Surplus) {
+// Thin takes deliveries out of the queue that wait for others of their waitlist, and are not younger than an event: of
+// each waitlist all but the first few, and what waits behind them. If the first ones alone crowd the window, some of
+// these go, too. waitlist says what a delivery in line waits for, and keyWaitlist what those of a partition key wait
+// for; empty for what stays.
+func (q *Queue) Thin(upTo int64, window int, waitlist func(Item) (name string, due time.Time), keyWaitlist func(key string) string) (out []Surplus) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	type lined struct {
@@ -29,10 +31,10 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 	}
 	lines := map[string][]lined{}
 	for _, i := range q.aside {
-		if !q.movable(i) || i.Key != "" && keyLane(i.Key) == "" {
+		if !q.movable(i) || i.Key != "" && keyWaitlist(i.Key) == "" {
 			continue
 		}
-		if name, due := lane(i); name != "" {
+		if name, due := waitlist(i); name != "" {
 			lines[name] = append(lines[name], lined{i, due})
 		}
 	}
@@ -42,9 +44,9 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 			all++
 		}
 	}
-	stay := min(max(window/4/max(all, 1), 1), laneMemory)
+	stay := min(max(window/4/max(all, 1), 1), waitlistMemory)
 	for key, p := range q.keys {
-		if len(p.behind) > stay && keyLane(key) != "" && p.behind[stay].Seq <= upTo && !slices.ContainsFunc(p.behind[stay:], Item.IsSuspect) {
+		if len(p.behind) > stay && keyWaitlist(key) != "" && p.behind[stay].Seq <= upTo && !slices.ContainsFunc(p.behind[stay:], Item.IsSuspect) {
 			for _, i := range p.behind[stay:] {
 				out = append(out, Surplus{Item: i})
 			}
@@ -59,7 +61,7 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 		first := min(stay, len(line))
 		if len(line) > first && line[first].came(upTo) {
 			for _, one := range line[first:] {
-				out = q.remove(out, Surplus{Item: one.Item, Lane: name})
+				out = q.remove(out, Surplus{Item: one.Item, Waitlist: name})
 			}
 		}
 		heads = append(heads, line[:first]...)
@@ -70,8 +72,8 @@ func (q *Queue) Thin(upTo int64, window int, lane func(Item) (name string, due t
 			break
 		}
 		if one.came(upTo) {
-			name, _ := lane(one.Item)
-			out = q.remove(out, Surplus{Item: one.Item, Lane: name, Head: true, Due: one.due})
+			name, _ := waitlist(one.Item)
+			out = q.remove(out, Surplus{Item: one.Item, Waitlist: name, Head: true, Due: one.due})
 		}
 	}
 	return out
@@ -130,7 +132,8 @@ func (q *Queue) TakeBehind(key string, is func(Item) bool) (out []Item) {
 	return out
 }
 
-// Load returns how many deliveries there are, and how many of them wait for others: in line, or for their partition key.
+// Load returns how many deliveries there are, and how many of them wait for others: in line, or for their partition
+// key.
 func (q *Queue) Load() (all, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package tables is what the file says: its schema and the way to it from older files, and functions that read and write
-// rows on one connection, within the caller's transaction. It knows no bus and no process. Read schema.sql, schema.go and
-// rows.go first; names.go has the names of subscriptions, routes.go says which get which type, long.go reads long payloads,
-// and look.go opens a file without a bus ([Visit]).
+// Package tables is what the file says: its schema and the way to it from older files, and functions that read and
+// write rows on one connection, within the caller's transaction. It knows no bus and no process. Read schema.sql,
+// schema.go and rows.go first; names.go has the names of subscriptions, routes.go says which get which type, long.go
+// reads long payloads, and look.go opens a file without a bus ([Visit]).
 package tables
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/busgen/busgen/runtime/internal/sqlite/database"
 )
 
-// What becomes of a delivery is decided by package ledger. The table deliveries has its rows. Statements that change many
-// rows at once are compared with the ledger by a test.
+// What becomes of a delivery is decided by package ledger. The table deliveries has its rows. Statements that change
+// many rows at once are compared with the ledger by a test.
 
 // The states of rows in the file. A delivery that is being handled waits, as far as the ledger knows.
 const (
@@ -36,7 +36,7 @@ const wasDead = "retried"
 // RowColumns are the columns of delivery d and event l that scanRow reads.
 const RowColumns = `
 	d.state, d.failures, d.uncounted, d.max_attempts, d.crashed, d.suspect, d.snoozes, d.progress, d.replayed, d.redriven,
-	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint, d.lane, d.key, d.run, d.suspended, d.undoing`
+	l.created_at, l.due_at, d.since, d.due_at, d.wait, d.reason, d.dead_at, d.fingerprint, d.waitlist, d.key, d.run, d.suspended, d.undoing`
 
 // ScanRow reads the row of a delivery, without what other tables know of it. first is the place of rowColumns.
 func ScanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
@@ -60,19 +60,19 @@ func ScanRow(s *sqlite3.Stmt, first int) (r ledger.Row) {
 		return r
 	}
 	r.Retried = is(15)
-	r.Lane, r.Key = s.ColumnText(first+18), s.ColumnText(first+19)
+	r.Waitlist, r.Key = s.ColumnText(first+18), s.ColumnText(first+19)
 	if s.ColumnInt64(first+13) > 0 {
 		r.Due = database.Time(s, first+13)
 	}
 	if is(14) {
 		r.Set = r.Due.Add(-time.Duration(s.ColumnInt64(first+14)) * time.Microsecond)
-		r.PutOff = !r.Due.IsZero() && r.Lane == "" && !(anew && !r.Due.After(r.Since))
+		r.PutOff = !r.Due.IsZero() && r.Waitlist == "" && !(anew && !r.Due.After(r.Since))
 	}
 	if r.Suspended = s.ColumnBool(first + 21); r.Suspended {
 		r.PutOff = true
 	}
 	if state == RowHeld {
-		if r.State, r.PutOff = ledger.Held, r.Lane == ""; s.ColumnInt64(first+14) > 0 {
+		if r.State, r.PutOff = ledger.Held, r.Waitlist == ""; s.ColumnInt64(first+14) > 0 {
 			r.HeldSince = r.Set
 		} else {
 			r.Due, r.Set = time.Time{}, time.Time{}
@@ -120,7 +120,7 @@ func Store(c *database.Conn, at RowKey, r *ledger.Row, now time.Time, since any)
 		return c.Exec("DELETE FROM busgen_deliveries WHERE subscription = ? AND seq = ?", at.Subscription, at.Seq)
 	case r.State == ledger.Discarded:
 		return discardAfter(c, at, r.Reason, r.Failures+r.Uncounted, Text(r.Progress), r.Together)
-	case r.State == ledger.Dead, r.State == ledger.Held && r.Lane != "":
+	case r.State == ledger.Dead, r.State == ledger.Held && r.Waitlist != "":
 	case r.Due.IsZero() && !r.PutOff:
 		due = AtOnce
 	case r.Due.IsZero(): // that it was put off is in its due time
@@ -146,19 +146,19 @@ func Put(c *database.Conn, at RowKey, r *ledger.Row, state string, due, wait, si
 	}
 	return c.Exec(upsertDelivery, at.Subscription, at.Seq, state, r.Failures, r.Uncounted, number(r.MaxAttempts), r.Crashed, r.Together,
 		due, wait, dead, reason, Text(r.Fingerprint), Text(r.Progress), r.Snoozes, since, r.Redriven, r.Replayed,
-		Text(r.Lane), Text(r.Key), r.Run, r.Suspended, r.Undoing)
+		Text(r.Waitlist), Text(r.Key), r.Run, r.Suspended, r.Undoing)
 }
 
 // upsertDelivery writes the row of a delivery. Of a row that is there, what no turn changes stays.
 const upsertDelivery = `
 	INSERT INTO busgen_deliveries (subscription, seq, state, failures, uncounted, max_attempts, crashed, suspect,
-		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed, lane, key, run, suspended, undoing)
+		due_at, wait, dead_at, reason, fingerprint, progress, snoozes, since, redriven, replayed, waitlist, key, run, suspended, undoing)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
 	ON CONFLICT DO UPDATE SET state = excluded.state, failures = excluded.failures, uncounted = excluded.uncounted,
 		max_attempts = excluded.max_attempts, crashed = excluded.crashed, suspect = excluded.suspect,
 		due_at = excluded.due_at, wait = excluded.wait, dead_at = excluded.dead_at, reason = coalesce(excluded.reason, reason),
 		fingerprint = excluded.fingerprint, progress = excluded.progress, snoozes = excluded.snoozes,
-		since = coalesce(excluded.since, since), lane = excluded.lane, key = excluded.key, suspended = excluded.suspended,
+		since = coalesce(excluded.since, since), waitlist = excluded.waitlist, key = excluded.key, suspended = excluded.suspended,
 		undoing = undoing OR excluded.undoing`
 
 // Discard settles a dead letter.

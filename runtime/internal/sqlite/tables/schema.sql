@@ -113,7 +113,7 @@ CREATE INDEX busgen_routes_subscription ON busgen_routes (subscription);
 -- The exceptions: deliveries that did not simply go well.
 --   running  a handler was at work when the cursor passed it
 --   waiting  failed or put off, to be tried at due_at
---   held     its event type is paused, or it waits in its lane
+--   held     its event type is paused, or it waits in its waitlist
 --   dead     given up, for an operator to look at
 -- A row is removed when its delivery is done or discarded.
 CREATE TABLE busgen_deliveries (
@@ -135,8 +135,8 @@ CREATE TABLE busgen_deliveries (
   max_attempts INTEGER,          -- of the policy for the class of its last error; else the subscription's holds
   suspect      INTEGER NOT NULL DEFAULT 0, -- the process died while its handler ran; with so many such events it is in one batch, and nothing runs beside that
   replayed     INTEGER NOT NULL DEFAULT 0, -- an operator or the program replayed it: the subscription had handled it before
-  lane         TEXT,             -- of one that waits for others: a limit, a partition key or another; a held one until it is freed
-  key          TEXT,             -- of such a one: another lane that it holds up
+  waitlist         TEXT,             -- of one that waits for others: a limit, a partition key or another; a held one until it is freed
+  key          TEXT,             -- of such a one: another waitlist that it holds up
   run          INTEGER NOT NULL DEFAULT 0, -- one more for each replay: it finds the steps of this run
   suspended    INTEGER NOT NULL DEFAULT 0, -- of a waiting one: its handler waits in a step until due_at, which is no retry
   undoing      INTEGER NOT NULL DEFAULT 0, -- 1: the steps of the run are to be undone, and its handler is called for that only
@@ -147,7 +147,7 @@ CREATE INDEX busgen_deliveries_open ON busgen_deliveries (subscription, due_at) 
 CREATE INDEX busgen_deliveries_dead ON busgen_deliveries (dead_at, subscription, seq) WHERE state = 'dead';
 CREATE INDEX busgen_deliveries_kind ON busgen_deliveries (fingerprint, dead_at) WHERE state = 'dead';
 CREATE INDEX busgen_deliveries_seq  ON busgen_deliveries (seq);
-CREATE INDEX busgen_deliveries_lane ON busgen_deliveries (subscription, lane, seq) WHERE lane IS NOT NULL;
+CREATE INDEX busgen_deliveries_waitlist ON busgen_deliveries (subscription, waitlist, seq) WHERE waitlist IS NOT NULL;
 CREATE INDEX busgen_deliveries_key  ON busgen_deliveries (subscription, key, seq) WHERE key IS NOT NULL;
 CREATE INDEX busgen_deliveries_snoozed ON busgen_deliveries (snoozes) WHERE snoozes > 0;
 

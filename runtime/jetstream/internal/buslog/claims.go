@@ -11,19 +11,18 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// The claims say which handlers run, so that who takes over after a crash knows. They are in
-// the cursor. There are two modes:
+// The claims say which handlers run, so that who takes over after a crash knows. They are in the cursor. There are two
+// modes:
 //
-//   - Exactly: the claim is stored before the handler is called. Only handlers in the stored
-//     cursor can run, so that a process that dies with one of them was ended by it.
-//   - Busy, which the stored cursor says: handlers run that may not be in it, because so many
-//     begin that waiting would cost too much. Their claims are stored within busyDelay. After a
-//     crash nobody knows who has ended the process, so it counts for nobody.
+//   - Exactly: the claim is stored before the handler is called. Only handlers in the stored cursor can run, so that a
+//     process that dies with one of them was ended by it.
+//   - Busy, which the stored cursor says: handlers run that may not be in it, because so many begin that waiting would
+//     cost too much. Their claims are stored within busyDelay. After a crash nobody knows who has ended the process, so
+//     it counts for nobody.
 //
-// A unit is busy when more handlers begin than burst in exactWindow, or burstOfAll in all units
-// of the process, until none has begun for as long. All cursors that it has say so. After a crash while it was busy, it is exact for the
-// next waryEvents. So that these are enough, no handler begins while mostUnstored have ended
-// and are not stored.
+// A unit is busy when more handlers begin than burst in exactWindow, or burstOfAll in all units of the process, until
+// none has begun for as long. All cursors that it has say so. After a crash while it was busy, it is exact for the next
+// waryEvents. So that these are enough, no handler begins while mostUnstored have ended and are not stored.
 
 // exactWindow is the time in which burst handlers are claimed exactly.
 const exactWindow = 100 * time.Millisecond
@@ -31,9 +30,9 @@ const exactWindow = 100 * time.Millisecond
 // burstOfAll is how many handlers of all units are claimed exactly in exactWindow.
 const burstOfAll = 8 * burst
 
-// mostUnstored is how many deliveries of a busy unit have ended and are not stored at most, but for those that ran beside
-// each other. At three quarters of it they are stored at once. Storing costs a message for each part, so it is about as
-// many as a fast handler ends within busyDelay: with a quarter of them, catching up took 1.5 times as long.
+// mostUnstored is how many deliveries of a busy unit have ended and are not stored at most, but for those that ran
+// beside each other. At three quarters of it they are stored at once. Storing costs a message for each part, so it is
+// about as many as a fast handler ends within busyDelay: with a quarter of them, catching up took 1.5 times as long.
 const mostUnstored = 2048
 
 // counted counts handlers that are claimed exactly.
@@ -95,7 +94,7 @@ func (u *unit) calmDown() {
 	default:
 		u.calm.Reset(exactWindow - time.Since(u.begunAt))
 	}
-	u.openLane()
+	u.openShortcut()
 }
 
 // Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
@@ -162,7 +161,7 @@ func (c *consumer) begin(d *engine.Delivery, started time.Time) (begun time.Time
 			return time.Time{}, false
 		}
 		if c.flight(d) != f {
-			u.openLane()
+			u.openShortcut()
 			return time.Time{}, false
 		}
 	}
@@ -172,7 +171,7 @@ func (c *consumer) begin(d *engine.Delivery, started time.Time) (begun time.Time
 	case h.alone:
 		h.tellCalls()
 	}
-	u.openLane()
+	u.openShortcut()
 	if c.flight(d) != f {
 		return time.Time{}, false
 	}
@@ -285,7 +284,7 @@ func (c *consumer) flightsOf(all []*engine.Delivery) (flights []*flight) {
 
 func (f *flight) isAsked() bool { return f.asked }
 
-// flight returns what this consumer has polled and not settled, or nil. It shuts the lane.
+// flight returns what this consumer has polled and not settled, or nil. It shuts the shortcut.
 func (c *consumer) flight(d *engine.Delivery) *flight {
 	c.unit.shut()
 	f := c.unit.flights.of(d.Seq)
@@ -295,8 +294,8 @@ func (c *consumer) flight(d *engine.Delivery) *flight {
 	return f
 }
 
-// isYoung says that this process has begun to dispatch a short time ago, whatever it has taken over since: if it dies now,
-// that may be a crash loop.
+// isYoung says that this process has begun to dispatch a short time ago, whatever it has taken over since: if it dies
+// now, that may be a crash loop.
 func (h *handled) isYoung() bool { return h.youth() > 0 }
 
 // youth returns how much longer this process is young.
@@ -315,10 +314,10 @@ func (h *handled) youth() time.Duration {
 //
 // Others need no second record: their first crash makes them suspects, and counts once at most.
 
-// Suspects run alone. While one does, the record says so, too: what the stored cursors say of other handlers
-// is over, also that a subscription is busy. A process whose handlers end quickly never has a moment in which no cursor
-// says so, and no crash would ever count. So who begins next to a suspect, or after it, waits until the process has said
-// that it is not alone any more.
+// Suspects run alone. While one does, the record says so, too: what the stored cursors say of other handlers is over,
+// also that a subscription is busy. A process whose handlers end quickly never has a moment in which no cursor says so,
+// and no crash would ever count. So who begins next to a suspect, or after it, waits until the process has said that it
+// is not alone any more.
 
 // called is the record of the suspects whose handlers a process has called. It is read only when
 // the process has died.

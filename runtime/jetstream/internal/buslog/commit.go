@@ -78,7 +78,7 @@ func (u *unit) commit() (more bool) {
 	u.plan = nil // if there is one, its parts were taken over before it was read
 	u.wasBusy, u.removed = u.busyMode, h.units[u.sub.ID] != u
 	if !u.owns() || u.stored == u.changes && len(u.queue) == 0 || h.isClosed() {
-		u.openLane()
+		u.openShortcut()
 		h.mu.Unlock()
 		return false
 	}
@@ -88,7 +88,7 @@ func (u *unit) commit() (more bool) {
 	var asked map[int64]*engine.Record
 	taken, all := u.takeEnded(), len(u.queue)
 	if asks := len(u.sub.asks) > 0; asks || slices.ContainsFunc(taken, (*flight).stages) {
-		u.openLane()
+		u.openShortcut()
 		h.mu.Unlock()
 		var err error
 		if keys, err = u.lookUp(taken); err != nil {
@@ -122,7 +122,7 @@ func (u *unit) commit() (more bool) {
 		h.mu.Unlock()
 		return all > len(taken)
 	}
-	u.openLane()
+	u.openShortcut()
 	h.mu.Unlock()
 	return !u.send(p) || all > len(taken)
 }
@@ -286,7 +286,7 @@ func (u *unit) complete(p *plan, at int) {
 	if left {
 		u.in.lack()
 	}
-	u.openLane()
+	u.openShortcut()
 	if u.consumer != nil && len(ended) > 0 {
 		u.consumer.wake()
 	}

@@ -171,7 +171,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	}
 	if u.starving() {
 		u.hungry = false // it is woken when something is stored
-		u.openLane()
+		u.openShortcut()
 		return dst, len(dst) == full, nil
 	}
 	passed, handed := false, len(dst)
@@ -223,7 +223,7 @@ func (c *consumer) Poll(dst []*engine.Delivery, limit int) (_ []*engine.Delivery
 	}
 	more = len(dst) == full || u.next <= h.applied
 	u.hungry = !more
-	u.openLane()
+	u.openShortcut()
 	return dst, more, nil
 }
 

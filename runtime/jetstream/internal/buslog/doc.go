@@ -1,5 +1,4 @@
-// Package buslog is the engine on NATS JetStream: it implements engine.Log and
-// engine.Inspection on one stream.
+// Package buslog is the engine on NATS JetStream: it implements engine.Log and engine.Inspection on one stream.
 //
 // # The records
 //
@@ -19,15 +18,15 @@
 //	o            the processes that share subscriptions
 //	i            how far the messages of the inbox were taken in
 //
-// All but events replace the record of their subject (roll-up), under the condition that its
-// sequence number is the one that the writer has seen.
+// All but events replace the record of their subject (roll-up), under the condition that its sequence number is the one
+// that the writer has seen.
 //
 // # The layers
 //
-// A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and knows
-// nothing of those above. There is one lock: the mu of logView guards the records, and what the layers above keep beside
-// them, units included. Whoever calls a function that touches these, and does not take mu, holds mu: a test follows all
-// calls. A method belongs to the layer of its receiver, wherever its file is listed.
+// A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and
+// knows nothing of those above. There is one lock: the mu of logView guards the records, and what the layers above keep
+// beside them, units included. Whoever calls a function that touches these, and does not take mu, holds mu: a test
+// follows all calls. A method belongs to the layer of its receiver, wherever its file is listed.
 //
 // [conn] is the stream, and whether the log is open. It has no records.
 //
@@ -71,11 +70,11 @@
 //	consumer.go       the feed: hands out the rows that are due, and then the log in order
 //	flights.go        what was handed out and is not stored
 //	claims.go, called.go  which handlers run
-//	lane.go           the short way on which the workers of busy subscriptions say so
-//	verdict.go        how a delivery has ended, and the row that says so
+//	shortcut.go         the short way on which the workers of busy subscriptions say so
+//	dispositions.go   how a delivery has ended, and the row that says so
 //	plan.go, commit.go  the batch that stores that, one at a time for each subscription
 //	share.go          what this process has of a subscription
-//	parking.go        the deliveries that wait in lanes
+//	parking.go        the deliveries that wait in waitlists
 //
 // [cluster] is who is alive, and who has what.
 //
@@ -95,13 +94,11 @@
 //
 // # The rules
 //
-// The view changes only by messages of the stream, in their order, and those of a batch
-// together. A process learns that its own batch is stored when its cursor arrives. So there is
-// one way by which state changes, whoever has changed it, and an answer of the server that is
-// lost needs no decision: the cursor comes, or it does not.
+// The view changes only by messages of the stream, in their order, and those of a batch together. A process learns that
+// its own batch is stored when its cursor arrives. So there is one way by which state changes, whoever has changed it,
+// and an answer of the server that is lost needs no decision: the cursor comes, or it does not.
 //
-// Who takes a subscription over makes its cursor from the one in the view, and the server
-// refuses it unless that is the last one. The rows of a cursor come before it in the stream: a
-// view that has the last cursor has everything that its owner has stored. This is the fence, and
-// it is why rows and cursors must come through the same reader.
+// Who takes a subscription over makes its cursor from the one in the view, and the server refuses it unless that is the
+// last one. The rows of a cursor come before it in the stream: a view that has the last cursor has everything that its
+// owner has stored. This is the fence, and it is why rows and cursors must come through the same reader.
 package buslog

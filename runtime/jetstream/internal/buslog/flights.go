@@ -37,7 +37,7 @@ func (fs *flights) add(f *flight) {
 }
 
 // forget takes a flight out: it is stored, not of this process any more, or comes again. The
-// caller has shut the lane.
+// caller has shut the shortcut.
 func (fs *flights) forget(f *flight) {
 	f.known = false
 	if at, found := fs.find(f.record.Seq); found && fs.all[at] == f {
@@ -78,7 +78,7 @@ type flight struct {
 	delayed  bool // its event is delayed, and becomes a row
 	returns  bool // it has ended, and comes back at once
 	stored   bool // how it has ended
-	known    bool // it is one of the unit's; guarded as the lane says
+	known    bool // it is one of the unit's; guarded as the shortcut says
 }
 
 // slot returns that of the event.
@@ -211,7 +211,7 @@ func (f *flight) again() bool {
 
 // Cancelled implements [engine.Source].
 func (c *consumer) Cancelled(seq int64) (reason string, ok bool) {
-	if c.unit.lane.isFree() {
+	if c.unit.shortcut.isFree() {
 		return "", false
 	}
 	c.unit.in.mu.Lock()

@@ -101,7 +101,7 @@ func (in *Inspection) Status(ctx context.Context, limit int, since event.Status)
 	status.Snoozed = in.snoozed()
 	status.CrashLoop = in.crashLoops()
 	status.Breakers, status.Running = append([]event.Breaker{}, activity.Breakers...), append([]event.Running{}, activity.Attempts...)
-	status.Lanes = append([]event.Lane{}, activity.Lanes...)
+	status.Waitlists = append([]event.Waitlist{}, activity.Waitlists...)
 	return status, nil
 }
 
@@ -229,7 +229,7 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 			owners[instance] = *c
 		}
 	}
-	all.Lanes = in.lanes()
+	all.Waitlists = in.waitlists()
 	in.mu.Unlock()
 	for instance, c := range owners {
 		alive := in.lifeNow(ctx, instance) != absent
@@ -253,30 +253,30 @@ func (in *Inspection) Activity(ctx context.Context) (all engine.Activity, owner 
 	return all, owner, nil
 }
 
-// lanes returns those with the most parked deliveries.
-func (in *Inspection) lanes() (all []event.Lane) {
-	type key struct{ subscription, lane string }
-	found := map[key]event.Lane{}
+// waitlists returns those with the most parked deliveries.
+func (in *Inspection) waitlists() (all []event.Waitlist) {
+	type key struct{ subscription, waitlist string }
+	found := map[key]event.Waitlist{}
 	for _, s := range in.subs {
 		for _, r := range s.rows {
-			if r.Lane == "" || !r.State.Open() {
+			if r.Waitlist == "" || !r.State.Open() {
 				continue
 			}
-			l := found[key{s.Name, r.Lane}]
+			l := found[key{s.Name, r.Waitlist}]
 			if l.Waiting == 0 {
-				l = engine.Named(r.Lane)
+				l = engine.Named(r.Waitlist)
 				l.Subscription = s.Name
 			}
 			if l.Waiting++; l.Since.IsZero() || r.Since.Before(l.Since) {
 				l.Since = r.Since.UTC()
 			}
-			found[key{s.Name, r.Lane}] = l
+			found[key{s.Name, r.Waitlist}] = l
 		}
 	}
-	all = slices.SortedFunc(maps.Values(found), func(a, b event.Lane) int {
+	all = slices.SortedFunc(maps.Values(found), func(a, b event.Waitlist) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Subscription, b.Subscription), cmp.Compare(a.Kind+a.Limit+a.Key, b.Kind+b.Limit+b.Key))
 	})
-	return all[:min(len(all), engine.LanesShown)]
+	return all[:min(len(all), engine.WaitlistsShown)]
 }
 
 // Schema implements [engine.DeadLetterReader].

@@ -225,7 +225,7 @@ func (v *logView) stateOf(s *sub, r *engine.Record) event.DeliveryState {
 		case row.forVersion():
 			state.Held, state.Due = row.HeldSince.UTC(), row.Due.UTC()
 		case row.parked():
-			state.State, state.WaitsFor = event.StateWaiting, row.Lane
+			state.State, state.WaitsFor = event.StateWaiting, row.Waitlist
 		case !v.typePaused(row.Type):
 			state.State = event.StateWaiting
 		}

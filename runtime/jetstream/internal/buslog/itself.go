@@ -7,15 +7,15 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A process can be alive, and do nothing for what it has: the dispatcher of a subscription stands still, nothing that it
-// stores is acknowledged, or nothing arrives that is stored. Others cannot see that. So a process that asks others whether
-// they are alive, or is asked, looks at itself for a while:
+// A process can be alive, and do nothing for what it has: the dispatcher of a subscription stands still, nothing that
+// it stores is acknowledged, or nothing arrives that is stored. Others cannot see that. So a process that asks others
+// whether they are alive, or is asked, looks at itself for a while:
 //
-//   - It lets go of a subscription whose dispatcher stands still, and takes nothing of it until that goes on. One of which it
-//     has nothing is woken at each look: otherwise nobody would see that before it has taken something over.
-//   - While it can store nothing, it cannot let go of anything. It answers that it is idle, as one does that reads from a
-//     stale replica, or whose log is broken. Others take over what it has. It has not ended, so they charge no event for
-//     that.
+//   - It lets go of a subscription whose dispatcher stands still, and takes nothing of it until that goes on. One of
+//     which it has nothing is woken at each look: otherwise nobody would see that before it has taken something over.
+//   - While it can store nothing, it cannot let go of anything. It answers that it is idle, as one does that reads from
+//     a stale replica, or whose log is broken. Others take over what it has. It has not ended, so they charge no event
+//     for that.
 
 const (
 	// ownLook is how often a process looks at itself.
@@ -97,8 +97,9 @@ func (c *conn) leads() bool {
 	return err == nil
 }
 
-// lookAtUnits lets go of the subscriptions whose dispatchers stand still. It returns whether something of the others is to
-// be stored, how much is stored, and whether there are subscriptions that this process takes when their dispatchers go on.
+// lookAtUnits lets go of the subscriptions whose dispatchers stand still. It returns whether something of the others is
+// to be stored, how much is stored, and whether there are subscriptions that this process takes when their dispatchers
+// go on.
 func (cl *cluster) lookAtUnits() (unstored bool, stored uint64, still bool) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -160,7 +161,7 @@ func (u *unit) look() {
 	s.calls = c.calls
 }
 
-// isAtWork reports whether handlers are at work. The caller holds mu, and has shut the lane.
+// isAtWork reports whether handlers are at work. The caller holds mu, and has shut the shortcut.
 func (rd *reading) isAtWork() bool {
 	for _, f := range rd.flights.all {
 		if f.begun && !f.ended {

@@ -10,27 +10,27 @@ import (
 	"github.com/busgen/busgen/runtime/internal/ledger"
 )
 
-// A Hold with a lane parks a delivery: its row is held, and says in which lanes it is. Each unit has an index of the
-// lanes of its parts, so nothing looks at other deliveries to find the next one of a lane.
+// A Hold with a waitlist parks a delivery: its row is held, and says in which waitlists it is. Each unit has an index
+// of the waitlists of its parts, so nothing looks at other deliveries to find the next one of a waitlist.
 //
-// A lane that is freed writes no rows. The deliveries are due in memory, and the next cursors of their parts name them:
-// who takes a part over makes them due again. One that was freed by the end of another is named when that is stored, in
-// the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies are parked again.
-// They do not wait for ever: the deliveries that are named come, and whoever ends them frees the next ones of their
-// lanes, and Free of the empty lane comes to all others.
+// A waitlist that is freed writes no rows. The deliveries are due in memory, and the next cursors of their parts name
+// them: who takes a part over makes them due again. One that was freed by the end of another is named when that is
+// stored, in the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies are parked
+// again. They do not wait for ever: the deliveries that are named come, and whoever ends them frees the next ones of
+// their waitlists, and Free of the empty waitlist comes to all others.
 
 // mostFreed is how many deliveries that were freed are named in the cursors of a unit.
 const mostFreed = 1024
 
-// parking is what a process knows of the lanes of the parts that it hands out. It is guarded by the log's mu.
+// parking is what a process knows of the waitlists of the parts that it hands out. It is guarded by the log's mu.
 type parking struct {
-	any     atomic.Bool // there are lanes; needs no mu
-	lanes   map[string]*lined
-	turns   []string // lanes that Free of the empty lane has yet to come to
-	freed   []freed
-	freedAt uint64            // the change with which a delivery was freed last
-	early   map[int64]*flight // the events whose deliveries were freed before their rows are stored, as freed.by
-	starves bool              // see starving
+	any       atomic.Bool // there are waitlists; needs no mu
+	waitlists map[string]*lined
+	turns     []string // waitlists that Free of the empty waitlist has yet to come to
+	freed     []freed
+	freedAt   uint64            // the change with which a delivery was freed last
+	early     map[int64]*flight // the events whose deliveries were freed before their rows are stored, as freed.by
+	starves   bool              // see starving
 }
 
 // freed is a delivery that is due because it was freed, which its record does not say.
@@ -39,26 +39,28 @@ type freed struct {
 	by  *flight // whose end has freed it, and is stored no later; nil for none, or if it is stored
 }
 
-// lined are the events whose deliveries are in a lane, in their order.
+// lined are the events whose deliveries are in a waitlist, in their order.
 type lined struct {
 	name   string
-	parked []int64 // until the lane is freed
-	others []int64 // were freed, are due by themselves, or hold up the lane from another one
+	parked []int64 // until the waitlist is freed
+	others []int64 // were freed, are due by themselves, or hold up the waitlist from another one
 }
 
-// parked reports whether a delivery waits until its lane is freed.
-func (r *row) parked() bool { return r.State == ledger.Held && r.Lane != "" }
+// parked reports whether a delivery waits until its waitlist is freed.
+func (r *row) parked() bool { return r.State == ledger.Held && r.Waitlist != "" }
 
 // forPause reports whether a delivery is held because its type is paused, or was.
-func (r *row) forPause() bool { return r.State == ledger.Held && r.HeldSince.IsZero() && r.Lane == "" }
+func (r *row) forPause() bool {
+	return r.State == ledger.Held && r.HeldSince.IsZero() && r.Waitlist == ""
+}
 
-// put notes that the delivery of an event is in a lane, and may hold up another one.
-func (p *parking) put(seq int64, lane, other string, parked bool) {
-	if lane == "" {
+// put notes that the delivery of an event is in a waitlist, and may hold up another one.
+func (p *parking) put(seq int64, waitlist, other string, parked bool) {
+	if waitlist == "" {
 		return
 	}
 	p.any.Store(true)
-	l := p.of(lane)
+	l := p.of(waitlist)
 	if parked {
 		l.parked = insertSeq(l.parked, seq)
 	} else {
@@ -70,34 +72,34 @@ func (p *parking) put(seq int64, lane, other string, parked bool) {
 	}
 }
 
-// putRow is put for a row. Rows of a lane share its name.
+// putRow is put for a row. Rows of a waitlist share its name.
 func (p *parking) putRow(r *row) {
 	other := r.Delivery.Key
-	if p.put(r.Seq, r.Lane, other, r.parked()); r.Lane == "" {
+	if p.put(r.Seq, r.Waitlist, other, r.parked()); r.Waitlist == "" {
 		return
 	}
-	if r.Lane = p.of(r.Lane).name; other != "" {
+	if r.Waitlist = p.of(r.Waitlist).name; other != "" {
 		r.Delivery.Key = p.of(other).name
 	}
 }
 
-// of returns a lane, which may be new.
-func (p *parking) of(lane string) *lined {
-	l := p.lanes[lane]
+// of returns a waitlist, which may be new.
+func (p *parking) of(waitlist string) *lined {
+	l := p.waitlists[waitlist]
 	if l == nil {
-		if p.lanes == nil {
-			p.lanes = map[string]*lined{}
+		if p.waitlists == nil {
+			p.waitlists = map[string]*lined{}
 		}
-		l = &lined{name: lane}
-		p.lanes[lane] = l
+		l = &lined{name: waitlist}
+		p.waitlists[waitlist] = l
 	}
 	return l
 }
 
-// remove takes the delivery of an event out of its lanes.
-func (p *parking) remove(seq int64, lanes ...string) {
-	for _, lane := range lanes {
-		if l := p.lanes[lane]; l != nil {
+// remove takes the delivery of an event out of its waitlists.
+func (p *parking) remove(seq int64, waitlists ...string) {
+	for _, waitlist := range waitlists {
+		if l := p.waitlists[waitlist]; l != nil {
 			l.parked, l.others = removeSeq(l.parked, seq), removeSeq(l.others, seq)
 			p.tidy(l)
 		}
@@ -106,16 +108,16 @@ func (p *parking) remove(seq int64, lanes ...string) {
 
 // removeRow is remove for a row; nil for none.
 func (p *parking) removeRow(r *row) {
-	if r != nil && r.Lane != "" {
-		p.remove(r.Seq, r.Lane, r.Delivery.Key)
+	if r != nil && r.Waitlist != "" {
+		p.remove(r.Seq, r.Waitlist, r.Delivery.Key)
 	}
 }
 
-// tidy forgets a lane that has no deliveries.
+// tidy forgets a waitlist that has no deliveries.
 func (p *parking) tidy(l *lined) {
 	if len(l.parked)+len(l.others) == 0 {
-		delete(p.lanes, l.name)
-		p.any.Store(len(p.lanes) > 0)
+		delete(p.waitlists, l.name)
+		p.any.Store(len(p.waitlists) > 0)
 	}
 }
 
@@ -140,9 +142,9 @@ func removeSeq(all []int64, seq int64) []int64 {
 // Parked implements [engine.Parker].
 func (c *consumer) Parked() bool { return c.unit.parking.any.Load() }
 
-// Behind implements [engine.Parker]. Deliveries of other processes do not count: those free their lanes for their own
-// parts.
-func (c *consumer) Behind(lanes []string, seq int64) (int, error) {
+// Behind implements [engine.Parker]. Deliveries of other processes do not count: those free their waitlists for their
+// own parts.
+func (c *consumer) Behind(waitlists []string, seq int64) (int, error) {
 	u := c.unit
 	if !u.parking.any.Load() {
 		return -1, nil
@@ -154,8 +156,8 @@ func (c *consumer) Behind(lanes []string, seq int64) (int, error) {
 	if c.gone {
 		return -1, nil
 	}
-	return slices.IndexFunc(lanes, func(lane string) bool {
-		l := u.parking.lanes[lane]
+	return slices.IndexFunc(waitlists, func(waitlist string) bool {
+		l := u.parking.waitlists[waitlist]
 		return l != nil && (u.waitsBefore(l.parked, seq) || u.waitsBefore(l.others, seq))
 	}), nil
 }
@@ -174,7 +176,7 @@ func (rd *reading) waitsBefore(all []int64, seq int64) bool {
 }
 
 // Free implements [engine.Parker].
-func (c *consumer) Free(lane string, n int) {
+func (c *consumer) Free(waitlist string, n int) {
 	u := c.unit
 	if !u.parking.any.Load() {
 		return
@@ -184,17 +186,17 @@ func (c *consumer) Free(lane string, n int) {
 	switch {
 	case c.gone:
 		return
-	case lane == "":
+	case waitlist == "":
 		u.freeTurns(n)
 	default:
-		u.freeNext(lane, n, nil)
+		u.freeNext(waitlist, n, nil)
 	}
 	u.wake()
 }
 
-// freeNext frees the next n deliveries of a lane, because another one has ended; nil for none.
-func (u *unit) freeNext(lane string, n int, by *flight) {
-	l, p := u.parking.lanes[lane], &u.parking
+// freeNext frees the next n deliveries of a waitlist, because another one has ended; nil for none.
+func (u *unit) freeNext(waitlist string, n int, by *flight) {
+	l, p := u.parking.waitlists[waitlist], &u.parking
 	for at := 0; l != nil && n > 0 && at < len(l.parked); {
 		seq := l.parked[at]
 		f, r := u.flights.of(seq), u.sub.rows[seq]
@@ -211,24 +213,24 @@ func (u *unit) freeNext(lane string, n int, by *flight) {
 			n--
 			u.free(r, by)
 		default: // somebody has deleted its record
-			p.remove(seq, lane)
+			p.remove(seq, waitlist)
 		}
 	}
 }
 
-// freeTurns frees one delivery of each of the next n lanes, until it has come to all of them.
+// freeTurns frees one delivery of each of the next n waitlists, until it has come to all of them.
 func (u *unit) freeTurns(n int) {
 	p := &u.parking
 	if len(p.turns) == 0 {
-		for name, l := range p.lanes {
+		for name, l := range p.waitlists {
 			if len(l.parked) > 0 {
 				p.turns = append(p.turns, name)
 			}
 		}
-		slices.SortFunc(p.turns, func(a, b string) int { return cmp.Compare(p.lanes[a].parked[0], p.lanes[b].parked[0]) })
+		slices.SortFunc(p.turns, func(a, b string) int { return cmp.Compare(p.waitlists[a].parked[0], p.waitlists[b].parked[0]) })
 	}
 	for ; n > 0 && len(p.turns) > 0; p.turns = p.turns[1:] {
-		if l := p.lanes[p.turns[0]]; l != nil && len(l.parked) > 0 {
+		if l := p.waitlists[p.turns[0]]; l != nil && len(l.parked) > 0 {
 			u.freeNext(l.name, 1, nil)
 			n--
 		}
@@ -297,26 +299,26 @@ func (rd *reading) storesFreed() bool {
 func (rd *reading) ends(f *flight) {
 	p, seq := &rd.parking, f.record.Seq
 	if p.removeRow(rd.sub.rows[seq]); rd.hands(f.slot()) {
-		p.put(seq, f.how.Lane, f.how.Key, f.how.Due.IsZero())
+		p.put(seq, f.how.Waitlist, f.how.Key, f.how.Due.IsZero())
 	}
 }
 
-// freeAll frees the next delivery of each lane, because another one has ended.
-func (u *unit) freeAll(lanes []string, by *flight) {
-	for _, lane := range lanes {
-		u.freeNext(lane, 1, by)
+// freeAll frees the next delivery of each waitlist, because another one has ended.
+func (u *unit) freeAll(waitlists []string, by *flight) {
+	for _, waitlist := range waitlists {
+		u.freeNext(waitlist, 1, by)
 	}
-	if len(lanes) > 0 {
+	if len(waitlists) > 0 {
 		u.wake()
 	}
 }
 
 // endStored notes that the end of a delivery is stored, with this row; nil for none.
 func (u *unit) endStored(f *flight, r *row) {
-	if f.how.Lane != "" { // the row may say otherwise
-		u.parking.remove(f.record.Seq, f.how.Lane, f.how.Key)
+	if f.how.Waitlist != "" { // the row may say otherwise
+		u.parking.remove(f.record.Seq, f.how.Waitlist, f.how.Key)
 		if r == nil || !r.State.Open() { // it was cancelled: others do not wait for it any more
-			u.freeAll([]string{f.how.Lane, f.how.Key}, nil)
+			u.freeAll([]string{f.how.Waitlist, f.how.Key}, nil)
 		}
 	}
 	by, early := u.parking.early[f.record.Seq]
@@ -330,8 +332,8 @@ func (u *unit) endStored(f *flight, r *row) {
 	}
 }
 
-// leaveLanes takes the deliveries of a part out of their lanes: they are not handed out any more.
-func (rd *reading) leaveLanes(at int) {
+// leaveWaitlists takes the deliveries of a part out of their waitlists: they are not handed out any more.
+func (rd *reading) leaveWaitlists(at int) {
 	leaves := func(seq int64) bool {
 		if f := rd.flights.of(seq); f != nil {
 			return covers(at, f.slot())
@@ -339,15 +341,16 @@ func (rd *reading) leaveLanes(at int) {
 		r := rd.sub.rows[seq]
 		return r == nil || covers(at, r.slot())
 	}
-	for _, l := range rd.parking.lanes {
+	for _, l := range rd.parking.waitlists {
 		l.parked, l.others = slices.DeleteFunc(l.parked, leaves), slices.DeleteFunc(l.others, leaves)
 		rd.parking.tidy(l)
 	}
 }
 
-// forgetLanes is leaveLanes for a part that is not this process's any more. What was freed there is as its record says.
-func (rd *reading) forgetLanes(at int) {
-	rd.leaveLanes(at)
+// forgetWaitlists is leaveWaitlists for a part that is not this process's any more. What was freed there is as its
+// record says.
+func (rd *reading) forgetWaitlists(at int) {
+	rd.leaveWaitlists(at)
 	maps.DeleteFunc(rd.parking.early, func(seq int64, _ *flight) bool { return rd.flights.of(seq) == nil })
 	rd.parking.freed = slices.DeleteFunc(rd.parking.freed, func(one freed) bool {
 		r := one.row

@@ -97,10 +97,10 @@ func pass(all ...*handler) {
 	}
 }
 
-// lanes returns the lanes of deliveries, in order.
-func lanes(all []*engine.Delivery) (found []string) {
+// waitlists returns the waitlists of deliveries, in order.
+func waitlists(all []*engine.Delivery) (found []string) {
 	for _, d := range all {
-		found = append(found, d.Lane)
+		found = append(found, d.Waitlist)
 	}
 	slices.Sort(found)
 	return found
@@ -135,21 +135,21 @@ func TestWhatIsParkedSurvivesAMoveAndTheDeathOfAProcess(t *testing.T) {
 			t.Fatalf("%d are polled, want %d", len(first.hand), len(records))
 		}
 		for _, d := range first.hand {
-			first.end(d, engine.Disposition{Kind: engine.Hold, Lane: d.Record.Key})
+			first.end(d, engine.Disposition{Kind: engine.Hold, Waitlist: d.Record.Key})
 		}
 		first.hand = nil
 		first.flush()
-		for _, lane := range all {
-			first.Free(lane, 1)
+		for _, waitlist := range all {
+			first.Free(waitlist, 1)
 		}
 		handled := map[string][]int64{}
 		handle := func(h *handler, d *engine.Delivery) {
-			h.Free(d.Lane, 1)
+			h.Free(d.Waitlist, 1)
 			h.end(d, engine.Disposition{Kind: engine.Done})
-			handled[d.Lane] = append(handled[d.Lane], d.Seq)
+			handled[d.Waitlist] = append(handled[d.Waitlist], d.Seq)
 		}
 		first.poll()
-		for _, d := range first.hand[:customers/2] { // the next ones of these lanes are due
+		for _, d := range first.hand[:customers/2] { // the next ones of these waitlists are due
 			handle(first, d)
 		}
 		first.hand = first.hand[customers/2:]
@@ -157,14 +157,14 @@ func TestWhatIsParkedSurvivesAMoveAndTheDeathOfAProcess(t *testing.T) {
 
 		second.begin()
 		pass(first, second)
-		found, n, m := lanes(slices.Concat(first.hand, second.hand)), len(first.hand), len(second.hand)
+		found, n, m := waitlists(slices.Concat(first.hand, second.hand)), len(first.hand), len(second.hand)
 		if !slices.Equal(found, all) || n == 0 || m == 0 {
-			t.Errorf("after the move %d and %d are in hand, of the lanes %v", n, m, found)
+			t.Errorf("after the move %d and %d are in hand, of the waitlists %v", n, m, found)
 		}
 		line.Cut()
 		pass(second)
-		if found := lanes(second.hand); !slices.Equal(found, all) {
-			t.Errorf("after the death deliveries of the lanes %v are in hand", found)
+		if found := waitlists(second.hand); !slices.Equal(found, all) {
+			t.Errorf("after the death deliveries of the waitlists %v are in hand", found)
 		}
 		for len(second.hand) > 0 {
 			for _, d := range second.hand {
@@ -174,9 +174,9 @@ func TestWhatIsParkedSurvivesAMoveAndTheDeathOfAProcess(t *testing.T) {
 			second.flush()
 			second.poll()
 		}
-		for _, lane := range all {
-			if len(handled[lane]) != each || !slices.IsSorted(handled[lane]) {
-				t.Errorf("of lane %s the events %d are handled, want %d in their order", lane, handled[lane], each)
+		for _, waitlist := range all {
+			if len(handled[waitlist]) != each || !slices.IsSorted(handled[waitlist]) {
+				t.Errorf("of waitlist %s the events %d are handled, want %d in their order", waitlist, handled[waitlist], each)
 			}
 		}
 		if second.Parked() {

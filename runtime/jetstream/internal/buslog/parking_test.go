@@ -87,9 +87,9 @@ func (p *parker) end(d *engine.Delivery, v engine.Disposition) {
 }
 
 // park parks events that are new.
-func (p *parker) park(lane string, seqs ...int64) {
+func (p *parker) park(waitlist string, seqs ...int64) {
 	for _, seq := range seqs {
-		p.end(p.event(seq), engine.Disposition{Kind: engine.Hold, Lane: lane})
+		p.end(p.event(seq), engine.Disposition{Kind: engine.Hold, Waitlist: waitlist})
 	}
 }
 
@@ -159,17 +159,17 @@ func (p *parker) polls(when string, want ...int64) []*engine.Delivery {
 	return all
 }
 
-// behind looks which of the lanes is the first that has others.
-func (p *parker) behind(when string, want int, lanes ...string) {
+// behind looks which of the waitlists is the first that has others.
+func (p *parker) behind(when string, want int, waitlists ...string) {
 	p.t.Helper()
-	if at, err := p.Behind(lanes, farBehind); at != want || err != nil {
-		p.t.Errorf("%s: the lane %d has others, %v, want %d", when, at, err, want)
+	if at, err := p.Behind(waitlists, farBehind); at != want || err != nil {
+		p.t.Errorf("%s: the waitlist %d has others, %v, want %d", when, at, err, want)
 	}
 }
 
 var done = engine.Disposition{Kind: engine.Done}
 
-func TestWhatIsParkedComesInItsPlaceWhenItsLaneIsFreed(t *testing.T) {
+func TestWhatIsParkedComesInItsPlaceWhenItsWaitlistIsFreed(t *testing.T) {
 	p := newParker(t)
 	p.park("a", 8, 1, 3)
 	p.park("b", 2)
@@ -179,22 +179,22 @@ func TestWhatIsParkedComesInItsPlaceWhenItsLaneIsFreed(t *testing.T) {
 	p.Free("a", 2)
 	p.Free("c", 5)
 	all := p.polls("b was freed, and a", 2, 1, 3)
-	for i, lane := range []string{"b", "a", "a"} {
-		if all[i].Lane != lane {
-			t.Errorf("event %d is in lane %q, want %q", all[i].Seq, all[i].Lane, lane)
+	for i, waitlist := range []string{"b", "a", "a"} {
+		if all[i].Waitlist != waitlist {
+			t.Errorf("event %d is in waitlist %q, want %q", all[i].Seq, all[i].Waitlist, waitlist)
 		}
 	}
 	p.end(all[1], engine.Disposition{Kind: engine.Release})
 	p.polls("one was given back", 1)
-	p.end(all[2], engine.Disposition{Kind: engine.Hold, Lane: "a"})
+	p.end(all[2], engine.Disposition{Kind: engine.Hold, Waitlist: "a"})
 	p.store(nil)
 	p.polls("one is parked again")
 	p.Free("a", 1)
 	p.polls("the next one was freed", 3)
 	p.end(all[0], done)
 	p.store(nil)
-	if len(p.unit.parking.lanes) != 1 {
-		t.Errorf("there are %d lanes, want that of what is parked", len(p.unit.parking.lanes))
+	if len(p.unit.parking.waitlists) != 1 {
+		t.Errorf("there are %d waitlists, want that of what is parked", len(p.unit.parking.waitlists))
 	}
 }
 
@@ -228,18 +228,18 @@ func TestWhatWasFreedIsDueAlthoughTheClockIsSetBack(t *testing.T) {
 
 func TestWhatIsParkedUntilATimeComesThenByItself(t *testing.T) {
 	p := newParker(t)
-	p.end(p.event(1), engine.Disposition{Kind: engine.Hold, Lane: "a", Due: time.Now().Add(-time.Second)})
-	p.end(p.event(2), engine.Disposition{Kind: engine.Hold, Lane: "a", Due: time.Now().Add(time.Hour)})
+	p.end(p.event(1), engine.Disposition{Kind: engine.Hold, Waitlist: "a", Due: time.Now().Add(-time.Second)})
+	p.end(p.event(2), engine.Disposition{Kind: engine.Hold, Waitlist: "a", Due: time.Now().Add(time.Hour)})
 	p.store(nil)
 	p.behind("both wait", 0, "a")
 	p.Free("a", 5)
-	if all := p.polls("one is due", 1); all[0].Lane != "a" {
-		t.Errorf("it is in lane %q", all[0].Lane)
+	if all := p.polls("one is due", 1); all[0].Waitlist != "a" {
+		t.Errorf("it is in waitlist %q", all[0].Waitlist)
 	}
 	p.behind("the other waits", 0, "a")
 }
 
-func TestALaneIsFreedBeforeItsDeliveryIsStored(t *testing.T) {
+func TestAWaitlistIsFreedBeforeItsDeliveryIsStored(t *testing.T) {
 	p := newParker(t)
 	p.park("a", 1, 2, 3)
 	p.Free("a", 1)
@@ -252,8 +252,8 @@ func TestALaneIsFreedBeforeItsDeliveryIsStored(t *testing.T) {
 	p.successor().polls("all is stored", 1, 2)
 }
 
-// The predecessor of a lane ends, and has freed it: whoever goes on sees both or neither.
-func TestALaneIsFreedNoLaterThanWhatEndsAfterThatIsStored(t *testing.T) {
+// The predecessor of a waitlist ends, and has freed it: whoever goes on sees both or neither.
+func TestAWaitlistIsFreedNoLaterThanWhatEndsAfterThatIsStored(t *testing.T) {
 	p := newParker(t)
 	p.park("a", 2)
 	p.park("b", 1, 3)
@@ -278,7 +278,8 @@ func TestALaneIsFreedNoLaterThanWhatEndsAfterThatIsStored(t *testing.T) {
 	next.successor().polls("it is parked still")
 }
 
-// If what has ended does not fit into the next batch, neither who goes on nor the order of a key may know that it is over.
+// If what has ended does not fit into the next batch, neither who goes on nor the order of a key may know that it is
+// over.
 func TestWhatAnEndHasFreedIsStoredWithThatEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		p := newParker(t)
@@ -306,7 +307,7 @@ func TestWhatAnEndHasFreedIsStoredWithThatEnd(t *testing.T) {
 	}
 }
 
-func TestAnEndOfWhatHasMovedFreesItsLanesHere(t *testing.T) {
+func TestAnEndOfWhatHasMovedFreesItsWaitlistsHere(t *testing.T) {
 	p := newParker(t)
 	p.park("a", 2)
 	p.store(nil)
@@ -318,28 +319,28 @@ func TestAnEndOfWhatHasMovedFreesItsLanesHere(t *testing.T) {
 	p.polls("its part has moved", 2)
 }
 
-func TestOthersAreBehindWhatHoldsUpTheirLane(t *testing.T) {
+func TestOthersAreBehindWhatHoldsUpTheirWaitlist(t *testing.T) {
 	p := newParker(t)
-	p.end(p.event(3), engine.Disposition{Kind: engine.Hold, Lane: "limit", Key: "key"})
+	p.end(p.event(3), engine.Disposition{Kind: engine.Hold, Waitlist: "limit", Key: "key"})
 	p.store(nil)
 	p.Free("key", 5)
-	p.polls("it is parked in another lane")
+	p.polls("it is parked in another waitlist")
 	for seq, want := range map[int64]int{3: -1, 4: 0} {
 		if at, err := p.Behind([]string{"key"}, seq); at != want || err != nil {
-			t.Errorf("event %d: the lane %d has others before it, %v, want %d", seq, at, err, want)
+			t.Errorf("event %d: the waitlist %d has others before it, %v, want %d", seq, at, err, want)
 		}
 	}
 	p.Free("limit", 1)
-	p.polls("its own lane was freed", 3)
+	p.polls("its own waitlist was freed", 3)
 	p.behind("it is in hand", -1, "key", "limit")
 }
 
-func TestOnOneReplicaAFreedLaneIsStoredWithWhatEndsInAnotherPart(t *testing.T) {
+func TestOnOneReplicaAFreedWaitlistIsStoredWithWhatEndsInAnotherPart(t *testing.T) {
 	u := dividedUnit(t)
 	if !u.storesApart(nil) {
 		t.Fatal("the parts are not stored apart")
 	}
-	r := &row{rowEvent: rowEvent{Seq: 1}, Row: ledger.Row{State: ledger.Held, Delivery: ledger.Delivery{Lane: "a"}}}
+	r := &row{rowEvent: rowEvent{Seq: 1}, Row: ledger.Row{State: ledger.Held, Delivery: ledger.Delivery{Waitlist: "a"}}}
 	u.sub.rows[1] = r
 	u.queueRow(r)
 	(&consumer{unit: u}).Free("a", 1)
@@ -350,15 +351,15 @@ func TestOnOneReplicaAFreedLaneIsStoredWithWhatEndsInAnotherPart(t *testing.T) {
 		t.Error("the parts are not stored apart after that")
 	}
 	if u.parking.freed[0].by = (&flight{}); u.storesApart(nil) {
-		t.Error("the parts are stored apart, and the end that has freed the lane is not stored")
+		t.Error("the parts are stored apart, and the end that has freed the waitlist is not stored")
 	}
 }
 
-func TestALaneHasOthersUntilTheyAreInHandOrSettled(t *testing.T) {
+func TestAWaitlistHasOthersUntilTheyAreInHandOrSettled(t *testing.T) {
 	p := newParker(t)
 	p.behind("nothing is parked", -1, "a", "key")
 	first := p.event(1)
-	p.end(first, engine.Disposition{Kind: engine.Hold, Lane: "a", Key: "key"})
+	p.end(first, engine.Disposition{Kind: engine.Hold, Waitlist: "a", Key: "key"})
 	if !p.Parked() {
 		t.Error("nothing is parked")
 	}
@@ -372,34 +373,34 @@ func TestALaneHasOthersUntilTheyAreInHandOrSettled(t *testing.T) {
 	p.behind("it was freed", 0, "key")
 	d := p.polls("it was freed", 1)[0]
 	p.behind("it is in hand", -1, "a", "key")
-	p.end(d, engine.Disposition{Kind: engine.Hold, Lane: "b"})
-	p.behind("it is in another lane", 2, "a", "key", "b")
+	p.end(d, engine.Disposition{Kind: engine.Hold, Waitlist: "b"})
+	p.behind("it is in another waitlist", 2, "a", "key", "b")
 	p.store(nil)
-	p.behind("it is in another lane", 2, "a", "key", "b")
+	p.behind("it is in another waitlist", 2, "a", "key", "b")
 	p.Free("b", 1)
 	p.end(p.polls("it was freed", 1)[0], done)
 	p.behind("it is settled", -1, "a", "key", "b")
-	if p.store(nil); p.Parked() || len(p.unit.parking.lanes) > 0 {
-		t.Errorf("%d lanes are left", len(p.unit.parking.lanes))
+	if p.store(nil); p.Parked() || len(p.unit.parking.waitlists) > 0 {
+		t.Errorf("%d waitlists are left", len(p.unit.parking.waitlists))
 	}
 }
 
-func TestEachLaneHasItsTurn(t *testing.T) {
+func TestEachWaitlistHasItsTurn(t *testing.T) {
 	p := newParker(t)
-	for lane := range int64(5) {
-		p.park(fmt.Sprint(lane), 2*lane+1, 2*lane+2)
+	for waitlist := range int64(5) {
+		p.park(fmt.Sprint(waitlist), 2*waitlist+1, 2*waitlist+2)
 	}
 	p.store(nil)
 	seen := map[string]int{}
 	for _, n := range []int{2, 2, 1} {
 		p.Free("", n)
 		for _, d := range p.poll() {
-			seen[d.Lane]++
+			seen[d.Waitlist]++
 		}
 	}
-	for lane := range 5 {
-		if seen[fmt.Sprint(lane)] != 1 {
-			t.Errorf("the lanes have had %v turns, want one each", seen)
+	for waitlist := range 5 {
+		if seen[fmt.Sprint(waitlist)] != 1 {
+			t.Errorf("the waitlists have had %v turns, want one each", seen)
 			break
 		}
 	}
@@ -440,7 +441,7 @@ func TestWhatIsParkedGoesWithItsPart(t *testing.T) {
 	p.unit.leave(at)
 	p.unit.in.mu.Unlock()
 	p.check("a handler is at work in a part that is left")
-	p.end(d, engine.Disposition{Kind: engine.Hold, Lane: "b"})
+	p.end(d, engine.Disposition{Kind: engine.Hold, Waitlist: "b"})
 	p.check("it has ended")
 	p.store(nil)
 	p.check("the part is left")
@@ -534,8 +535,8 @@ func TestWhatIsParkedIsCancelledAtOnce(t *testing.T) {
 	p.park("a", 1, 2)
 	p.store(nil)
 	p.cancel(1)
-	if d := p.polls("it is cancelled, and held up the next one", 1, 2)[0]; d.Lane != "" {
-		t.Errorf("it is in lane %q", d.Lane)
+	if d := p.polls("it is cancelled, and held up the next one", 1, 2)[0]; d.Waitlist != "" {
+		t.Errorf("it is in waitlist %q", d.Waitlist)
 	}
 	p.behind("both are in hand", -1, "a")
 }
@@ -591,8 +592,8 @@ func TestOfVeryManyThatWereFreedTheOthersAreParkedAfterACrash(t *testing.T) {
 	if len(all) != mostFreed {
 		t.Fatalf("%d are due, want %d", len(all), mostFreed)
 	}
-	for _, d := range all { // whoever ends one of a lane frees the next one
-		next.Free(d.Lane, 1)
+	for _, d := range all { // whoever ends one of a waitlist frees the next one
+		next.Free(d.Waitlist, 1)
 		next.end(d, done)
 	}
 	for len(next.unit.queue) > 0 {
@@ -602,7 +603,7 @@ func TestOfVeryManyThatWereFreedTheOthersAreParkedAfterACrash(t *testing.T) {
 	for left := next.poll(); len(left) > 0; left = next.poll() {
 		for _, d := range left {
 			all = append(all, d)
-			next.Free(d.Lane, 1)
+			next.Free(d.Waitlist, 1)
 			next.end(d, done)
 		}
 		for len(next.unit.queue) > 0 {
@@ -629,45 +630,45 @@ func (p *parker) cancel(seq int64) {
 	p.arrive(u.in.rowSubject(u.sub.ID, seq), u.in.rowData(r))
 }
 
-// lanesOf returns the lanes as they follow from the rows and from what has ended.
-func (p *parker) lanesOf() map[string]*lined {
+// waitlistsOf returns the waitlists as they follow from the rows and from what has ended.
+func (p *parker) waitlistsOf() map[string]*lined {
 	u, want := p.unit, parking{}
 	for _, r := range u.sub.rows {
 		if f := u.flights.of(r.Seq); u.hands(r.slot()) && r.State.Open() && (f == nil || !f.ended) {
-			want.put(r.Seq, r.Lane, r.Delivery.Key, r.parked())
+			want.put(r.Seq, r.Waitlist, r.Delivery.Key, r.parked())
 		}
 	}
 	for _, f := range u.flights.all {
 		if f.ended && u.hands(f.slot()) {
 			_, freed := u.parking.early[f.record.Seq]
-			want.put(f.record.Seq, f.how.Lane, f.how.Key, f.how.Due.IsZero() && !freed)
+			want.put(f.record.Seq, f.how.Waitlist, f.how.Key, f.how.Due.IsZero() && !freed)
 		}
 	}
-	return want.lanes
+	return want.waitlists
 }
 
 func (p *parker) check(step string) {
 	p.t.Helper()
-	want, got := p.lanesOf(), p.unit.parking.lanes
+	want, got := p.waitlistsOf(), p.unit.parking.waitlists
 	for name, l := range want {
 		one := got[name]
 		if one == nil || !slices.Equal(one.parked, l.parked) || !slices.Equal(one.others, l.others) {
-			p.t.Fatalf("%s: the lane %s has %+v, want %+v", step, name, one, l)
+			p.t.Fatalf("%s: the waitlist %s has %+v, want %+v", step, name, one, l)
 		}
 	}
 	if len(got) != len(want) || p.Parked() != (len(want) > 0) {
-		p.t.Fatalf("%s: there are %d lanes, want %d", step, len(got), len(want))
+		p.t.Fatalf("%s: there are %d waitlists, want %d", step, len(got), len(want))
 	}
 }
 
-// The index of the lanes is always that of the rows, and everything comes in the end.
-func TestTheLanesAreAsTheRowsSay(t *testing.T) {
+// The index of the waitlists is always that of the rows, and everything comes in the end.
+func TestTheWaitlistsAreAsTheRowsSay(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		p := newParker(t)
 		var hand []*engine.Delivery
 		next := int64(1)
-		lane := func() string { return []string{"", "a", "b", "c"}[random.IntN(4)] }
+		waitlist := func() string { return []string{"", "a", "b", "c"}[random.IntN(4)] }
 		for step := range 300 {
 			what := ""
 			switch n := random.IntN(12); {
@@ -679,9 +680,9 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 				at := random.IntN(len(hand))
 				d := hand[at]
 				hand = slices.Delete(hand, at, at+1)
-				v := engine.Disposition{Kind: engine.Hold, Lane: lane(), Key: lane()}
+				v := engine.Disposition{Kind: engine.Hold, Waitlist: waitlist(), Key: waitlist()}
 				switch {
-				case v.Lane == "":
+				case v.Waitlist == "":
 					v = done
 				case random.IntN(4) == 0:
 					v.Due = time.Now()
@@ -689,7 +690,7 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 					v = engine.Disposition{Kind: engine.Release}
 				}
 				if v.Kind != engine.Release {
-					v.Frees = []string{lane(), lane()}
+					v.Frees = []string{waitlist(), waitlist()}
 				}
 				what = fmt.Sprintf("settle %d %+v", d.Seq, v)
 				p.end(d, v)
@@ -703,7 +704,7 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 				}
 			case n == 7:
 				what = "free"
-				p.Free(lane(), random.IntN(3))
+				p.Free(waitlist(), random.IntN(3))
 			case n == 8:
 				what = "store"
 				p.store(nil)
@@ -712,7 +713,7 @@ func TestTheLanesAreAsTheRowsSay(t *testing.T) {
 				p.unit.in.mu.Lock()
 				one := p.plan()
 				p.unit.in.mu.Unlock()
-				p.Free(lane(), 1)
+				p.Free(waitlist(), 1)
 				p.store(one)
 			case n == 10:
 				what = "poll"

@@ -173,7 +173,7 @@ func (u *unit) shrink(p *plan, refusal error) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	u.parking.remove(f.record.Seq, how.Lane, how.Key)
+	u.parking.remove(f.record.Seq, how.Waitlist, how.Key)
 	if f.how, u.plan = &dead, nil; f.known { // else another process has it
 		u.touch(f.slot(), true)
 	}

@@ -97,7 +97,7 @@ func (s *sub) queueRow(r *row) {
 
 // queueRow implements [listener].
 func (sh *shares) queueRow(r *row) {
-	if r.State.Open() && r.Lane != "" && sh.hands(r.slot()) {
+	if r.State.Open() && r.Waitlist != "" && sh.hands(r.slot()) {
 		sh.parking.putRow(r)
 	}
 	switch {
@@ -202,8 +202,8 @@ func (h *handled) tidyUp() {
 	}
 }
 
-// A row in memory has what package ledger keeps of a delivery, and that decides what becomes of it. On the stream a row is
-// JSON, with names of its own. What changes there has to be read by the programs beside this one.
+// A row in memory has what package ledger keeps of a delivery, and that decides what becomes of it. On the stream a row
+// is JSON, with names of its own. What changes there has to be read by the programs beside this one.
 
 // storedRow is a row as it is on the stream.
 type storedRow struct {
@@ -231,7 +231,7 @@ type storedRow struct {
 	Died        time.Time   `json:"died,omitzero"`         // Row.Ended
 	Cancelled   bool        `json:"cancelled,omitempty"`
 	Redriven    int         `json:"redriven,omitempty"`
-	Lane        string      `json:"lane,omitempty"`
+	Waitlist    string      `json:"waitlist,omitempty"`
 	Holds       string      `json:"holds,omitempty"` // Row.Key; the other key is that of the event
 	Was         *was        `json:"was,omitempty"`
 	rowNotes
@@ -278,7 +278,7 @@ func decodeRow(data []byte) (*row, error) {
 	}
 	if !r.State.Open() {
 		r.Ended = s.Died
-	} else if r.Due, r.Lane, r.Delivery.Key = s.Due, s.Lane, s.Holds; !r.Due.IsZero() {
+	} else if r.Due, r.Waitlist, r.Delivery.Key = s.Due, s.Waitlist, s.Holds; !r.Due.IsZero() {
 		r.Set = s.Set
 	}
 	if r.State == ledger.Held {
@@ -297,7 +297,7 @@ func (r *row) encode() []byte {
 		Failures: r.Failures, Uncounted: r.Uncounted, MaxAttempts: r.MaxAttempts, Crashed: r.Crashed, Suspect: r.Suspect(), Together: r.Together,
 		Since: r.Since, Held: r.HeldSince, Progress: r.Progress, Snoozes: r.Snoozes, PutOff: r.PutOff, Replayed: r.Replayed, Retried: r.Retried,
 		History: r.History, Reason: r.Reason, Fingerprint: r.Fingerprint, Died: r.Ended, Cancelled: r.Cancelled, Redriven: r.Redriven,
-		Lane: r.Lane, Holds: r.Delivery.Key,
+		Waitlist: r.Waitlist, Holds: r.Delivery.Key,
 	}
 	if r.gone {
 		s.State = goneName

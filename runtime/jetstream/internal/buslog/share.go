@@ -84,7 +84,7 @@ func (u *unit) growUp(at int) {
 		u.shut()
 		u.changed(false)
 		u.parts[at].touched = u.changes
-		u.openLane()
+		u.openShortcut()
 	}
 }
 
@@ -99,7 +99,7 @@ func (h *handled) sayLooping() {
 		for at := range u.parts {
 			u.parts[at].touched = u.changes
 		}
-		u.openLane()
+		u.openShortcut()
 	}
 }
 
@@ -165,20 +165,20 @@ func (u *unit) acquire(at int, wary int) {
 	u.wake()
 }
 
-// queueRows notes when the rows of a part are due, and in which lanes they are.
+// queueRows notes when the rows of a part are due, and in which waitlists they are.
 func (u *unit) queueRows(at int) {
-	var inLanes []*row
+	var inWaitlists []*row
 	for _, r := range u.sub.rows {
 		switch {
 		case !covers(at, r.slot()):
-		case r.Lane != "":
-			inLanes = append(inLanes, r)
+		case r.Waitlist != "":
+			inWaitlists = append(inWaitlists, r)
 		default:
 			u.queueRow(r)
 		}
 	}
-	slices.SortFunc(inLanes, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) }) // the lanes are built from the end
-	for _, r := range inLanes {
+	slices.SortFunc(inWaitlists, func(a, b *row) int { return cmp.Compare(a.Seq, b.Seq) }) // the waitlists are built from the end
+	for _, r := range inWaitlists {
 		u.queueRow(r)
 	}
 }
@@ -210,11 +210,11 @@ func (u *unit) lose(at int) {
 	u.wake()
 }
 
-// forgetLeft forgets what comes again of a part that is not this process's any more, its lanes, and the handlers that
-// it has left behind.
+// forgetLeft forgets what comes again of a part that is not this process's any more, its waitlists, and the handlers
+// that it has left behind.
 func (cs *claims) forgetLeft(at int) {
 	cs.reopen = slices.DeleteFunc(cs.reopen, func(one reopened) bool { return covers(at, one.slot) })
-	cs.forgetLanes(at)
+	cs.forgetWaitlists(at)
 	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
@@ -238,7 +238,7 @@ func (u *unit) leave(at int) {
 		}
 	}
 	u.flights.sweep()
-	u.leaveLanes(at)
+	u.leaveWaitlists(at)
 	u.moved = u.moved || u.polled
 	u.changed(true)
 	p.touched = u.changes

@@ -55,12 +55,12 @@ func drawRow(random *rand.Rand, now time.Time) *row {
 	case r.State == ledger.Held && yes():
 		r.Due, r.Set = time.Time{}, time.Time{}
 		if yes() {
-			r.Lane, r.Delivery.Key = "limit a", "key b"
+			r.Waitlist, r.Delivery.Key = "limit a", "key b"
 		}
 	case r.State == ledger.Held:
 		r.HeldSince = now.Add(-time.Hour)
 	case r.State == ledger.Waiting && random.IntN(4) == 0:
-		r.Lane = "limit a"
+		r.Waitlist = "limit a"
 	case r.State == ledger.Waiting && yes():
 		r.Row, r.Answer = r.Cancel("why"), refused
 	case r.State == ledger.Dead:

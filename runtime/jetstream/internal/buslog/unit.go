@@ -33,14 +33,14 @@ func (h *handled) init(s *stream.Stream, target string, options engine.Options) 
 	h.saying, h.units = make(chan struct{}, 1), map[string]*unit{}
 }
 
-// unit is a subscription that this process handles, or waits for. It is guarded by mu, but for what its lane says, and
-// so are its parts, which stand on each other: [shares], [storing], [reading], [claims].
+// unit is a subscription that this process handles, or waits for. It is guarded by mu, but for what its shortcut says,
+// and so are its parts, which stand on each other: [shares], [storing], [reading], [claims].
 type unit struct {
 	claims
 	consumer *consumer // nil while nobody polls
 	timer    *time.Timer
 	parallel bool // it shares the subscription with others that do so
-	lane     lane
+	shortcut shortcut
 	still    standstill
 }
 
@@ -269,8 +269,8 @@ func (u *unit) rowChanged(before, r *row) {
 		u.shut()
 	}
 	if f := u.flights.of(r.Seq); f == nil || !f.ended { // else it is where that has put it
-		if u.parking.removeRow(before); before != nil && before.Lane != "" && r.Lane == "" { // somebody has cancelled it
-			u.freeAll([]string{before.Lane, before.Delivery.Key}, nil)
+		if u.parking.removeRow(before); before != nil && before.Waitlist != "" && r.Waitlist == "" { // somebody has cancelled it
+			u.freeAll([]string{before.Waitlist, before.Delivery.Key}, nil)
 		}
 	}
 	u.queueRow(r)

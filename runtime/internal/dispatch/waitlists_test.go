@@ -17,12 +17,12 @@ func TestWhatComesForTheFirstTimeIsInTheOrderOfTheLog(t *testing.T) {
 		}
 		return queue.Item{Delivery: d}
 	}
-	freed := func(d *engine.Delivery) { d.Lane = "key a" }
+	freed := func(d *engine.Delivery) { d.Waitlist = "key a" }
 	failed := func(d *engine.Delivery) { d.Failures = 1 }
-	retried := func(d *engine.Delivery) { d.Lane, d.Failures = "breaker a", 1 }
+	retried := func(d *engine.Delivery) { d.Waitlist, d.Failures = "breaker a", 1 }
 	for strict, want := range map[bool][]int64{false: {3, 9, 5, 1, 7, 2}, true: {2, 9, 3, 1, 5, 7}} {
 		items := []queue.Item{item(7, nil), item(9, failed), item(3, freed), item(1, failed), item(5, freed), item(2, retried)}
-		(&parking{lanes: lanes{&core{cfg: Config{Strict: strict}}}}).inOrder(items)
+		(&parking{waitlists: waitlists{&core{cfg: Config{Strict: strict}}}}).inOrder(items)
 		var got []int64
 		for _, i := range items {
 			got = append(got, i.Seq)

@@ -9,21 +9,21 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// lane is the short way on which the workers of a busy unit say that handlers begin, return and
+// shortcut is the short way on which the workers of a busy unit say that handlers begin, return and
 // have succeeded. They need not wait for the log's mu, which all subscriptions share.
 //
 // It is open only while nothing can be in the way: the stored cursors say that the unit is busy,
 // nobody has cancelled a delivery, and not too much is unstored. Then a worker changes its flight
-// under the lane's mu, and leaves a note. Whoever holds the log's mu and reads or changes what
+// under the shortcut's mu, and leaves a note. Whoever holds the log's mu and reads or changes what
 // the workers change (begun, started, returned, ended and how of flights; atWork, queue,
-// changes and begunAt of the unit; and what keeps the lane open) calls shut first. That
-// carries the notes over, and closes the lane: from then on the workers wait for the log's mu,
+// changes and begunAt of the unit; and what keeps the shortcut open) calls shut first. That
+// carries the notes over, and closes the shortcut: from then on the workers wait for the log's mu,
 // too. So all other code needs to know nothing of it.
-type lane struct {
+type shortcut struct {
 	mu    sync.Mutex  // is taken after the log's mu, or alone
 	open  atomic.Bool // changes under mu
 	room  int         // so many deliveries may end before the next is stored
-	begun []*flight   // have begun since the lane was opened; its memory is used again, as that of ended
+	begun []*flight   // have begun since the shortcut was opened; its memory is used again, as that of ended
 	ended []*flight   // have succeeded since then
 	last  time.Time   // when the last of them has begun
 	turn  time.Time   // when the first delivery of this turn has begun; zero before it
@@ -46,22 +46,22 @@ func (u *unit) mayOpen() bool {
 	return owns
 }
 
-// openLane opens the lane if nothing is in the way, and closes it otherwise. The caller holds
+// openShortcut opens the shortcut if nothing is in the way, and closes it otherwise. The caller holds
 // the log's mu, and does not rely on the state of flights any more.
-func (u *unit) openLane() {
+func (u *unit) openShortcut() {
 	if !u.mayOpen() {
 		u.shut()
 		return
 	}
-	u.lane.mu.Lock()
-	u.lane.room = mostUnstored - len(u.queue) - len(u.lane.ended)
-	u.lane.open.Store(true)
-	u.lane.mu.Unlock()
+	u.shortcut.mu.Lock()
+	u.shortcut.room = mostUnstored - len(u.queue) - len(u.shortcut.ended)
+	u.shortcut.open.Store(true)
+	u.shortcut.mu.Unlock()
 }
 
-// shut closes the lane, and carries over what was noted.
+// shut closes the shortcut, and carries over what was noted.
 func (u *unit) shut() {
-	w := &u.lane
+	w := &u.shortcut
 	w.mu.Lock()
 	w.open.Store(false)
 	w.mu.Unlock()
@@ -78,10 +78,10 @@ func (u *unit) shut() {
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 }
 
-// laneFlight returns the flight of a delivery if the lane is open for it. Who gets it unlocks the
-// lane's mu.
-func (c *consumer) laneFlight(d *engine.Delivery) *flight {
-	w := &c.unit.lane
+// shortcutFlight returns the flight of a delivery if the shortcut is open for it. Who gets it unlocks the
+// shortcut's mu.
+func (c *consumer) shortcutFlight(d *engine.Delivery) *flight {
+	w := &c.unit.shortcut
 	w.mu.Lock()
 	if f, ok := d.Token.(*flight); w.open.Load() && ok && f.known && !f.ended && f.row == nil && !f.ahead && f.consumer == c {
 		return f
@@ -96,9 +96,9 @@ func (c *consumer) laneFlight(d *engine.Delivery) *flight {
 // processor's caches.
 const turn = 500 * time.Microsecond
 
-// beginQuickly is Begin on the lane. It reports false if it cannot be done there.
+// beginQuickly is Begin on the shortcut. It reports false if it cannot be done there.
 func (c *consumer) beginQuickly(d *engine.Delivery, started time.Time) bool {
-	f, w := c.laneFlight(d), &c.unit.lane
+	f, w := c.shortcutFlight(d), &c.unit.shortcut
 	if f == nil {
 		return false
 	}
@@ -127,23 +127,23 @@ func (c *consumer) beginQuickly(d *engine.Delivery, started time.Time) bool {
 	return room > 0
 }
 
-// endQuickly is End on the lane.
+// endQuickly is End on the shortcut.
 func (c *consumer) endQuickly(d *engine.Delivery) bool {
-	f := c.laneFlight(d)
+	f := c.shortcutFlight(d)
 	if f == nil {
 		return false
 	}
-	defer c.unit.lane.mu.Unlock()
+	defer c.unit.shortcut.mu.Unlock()
 	f.returned = true
 	return true
 }
 
-// settleQuickly is Settle on the lane, for what has simply gone well.
+// settleQuickly is Settle on the shortcut, for what has simply gone well.
 func (c *consumer) settleQuickly(d *engine.Delivery, v *engine.Disposition) bool {
 	if v.Kind != engine.Done || v.Attempt != nil || len(v.Staged)+len(v.Frees) > 0 {
 		return false
 	}
-	f, w := c.laneFlight(d), &c.unit.lane
+	f, w := c.shortcutFlight(d), &c.unit.shortcut
 	if f == nil {
 		return false
 	}
@@ -161,8 +161,8 @@ func (c *consumer) settleQuickly(d *engine.Delivery, v *engine.Disposition) bool
 	return true
 }
 
-// wentWell is how a delivery has ended on the lane.
+// wentWell is how a delivery has ended on the shortcut.
 var wentWell = engine.Disposition{Kind: engine.Done}
 
-// isFree reports whether the lane is open, so that nobody has cancelled anything.
-func (w *lane) isFree() bool { return w.open.Load() }
+// isFree reports whether the shortcut is open, so that nobody has cancelled anything.
+func (w *shortcut) isFree() bool { return w.open.Load() }

@@ -8,13 +8,13 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-func TestTheNameOfALaneIsBoundedAndItsOwn(t *testing.T) {
+func TestTheNameOfAWaitlistIsBoundedAndItsOwn(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
-	one, other := engine.LaneOf("limit", "mail "+long+"1"), engine.LaneOf("limit", "mail "+long+"2")
+	one, other := engine.WaitlistOf("limit", "mail "+long+"1"), engine.WaitlistOf("limit", "mail "+long+"2")
 	if one == other || len(one) > 200 || !strings.HasPrefix(one, "limit mail xxx") {
 		t.Errorf("%q and %q", one, other)
 	}
-	if got, want := engine.Named(engine.LaneOf("limit", "mail acme inc")), (event.Lane{Kind: "limit", Limit: "mail", Key: "acme inc"}); got != want {
+	if got, want := engine.Named(engine.WaitlistOf("limit", "mail acme inc")), (event.Waitlist{Kind: "limit", Limit: "mail", Key: "acme inc"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

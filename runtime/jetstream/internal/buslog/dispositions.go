@@ -30,7 +30,7 @@ func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	c.calls++
 	u, f := c.unit, c.flight(d)
 	if f == nil {
-		if !c.gone { // its part has moved; the lanes may have others
+		if !c.gone { // its part has moved; the waitlists may have others
 			u.freeAll(v.Frees, nil)
 		}
 		return
@@ -59,7 +59,7 @@ func (u *unit) end(f *flight, v engine.Disposition) {
 		u.returning++
 		u.back++
 	}
-	if u.parking.any.Load() || v.Lane != "" {
+	if u.parking.any.Load() || v.Waitlist != "" {
 		u.ends(f)
 	}
 	u.queue = append(u.queue, f)

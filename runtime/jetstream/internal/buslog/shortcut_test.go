@@ -18,7 +18,7 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// newBusyUnit returns a unit whose lane is open, with deliveries of the events 1 to n.
+// newBusyUnit returns a unit whose shortcut is open, with deliveries of the events 1 to n.
 func newBusyUnit(t *testing.T, n int64) (c *consumer, all []*engine.Delivery) {
 	u := newTestUnit(t, 1, n+1)
 	c = &consumer{unit: u, wake: func() {}}
@@ -28,8 +28,8 @@ func newBusyUnit(t *testing.T, n int64) (c *consumer, all []*engine.Delivery) {
 	for seq := range n {
 		all = append(all, c.handOut(&engine.Record{Seq: seq + 1, ID: uuid.New()}, nil, 0))
 	}
-	if u.openLane(); !u.lane.isFree() {
-		t.Fatal("the lane is not open")
+	if u.openShortcut(); !u.shortcut.isFree() {
+		t.Fatal("the shortcut is not open")
 	}
 	return c, all
 }
@@ -38,12 +38,12 @@ func (c *consumer) run(d *engine.Delivery) (quickly bool) {
 	return c.beginQuickly(d, time.Now()) && c.endQuickly(d) && c.settleQuickly(d, &engine.Disposition{Kind: engine.Done})
 }
 
-// What workers have said on the lane counts for whoever looks afterwards.
-func TestWhatWorkersSayOnTheLaneIsCarriedOver(t *testing.T) {
+// What workers have said on the shortcut counts for whoever looks afterwards.
+func TestWhatWorkersSayOnTheShortcutIsCarriedOver(t *testing.T) {
 	c, all := newBusyUnit(t, 6)
 	u := c.unit
 	if !c.run(all[0]) || !c.run(all[2]) || !c.beginQuickly(all[1], time.Now()) || !c.beginQuickly(all[4], time.Now()) {
-		t.Fatal("the lane is closed")
+		t.Fatal("the shortcut is closed")
 	}
 	u.shut()
 	p := u.makePlan(u.takeEnded(), nil, nil)
@@ -57,19 +57,19 @@ func TestWhatWorkersSayOnTheLaneIsCarriedOver(t *testing.T) {
 }
 
 // The memory of the notes is used again as soon as they are carried over.
-func TestNotesOfTheLaneAreCarriedOverOnceEach(t *testing.T) {
+func TestNotesOfTheShortcutAreCarriedOverOnceEach(t *testing.T) {
 	c, all := newBusyUnit(t, 9)
 	u := c.unit
 	for i, d := range all {
 		if !c.run(d) {
-			t.Fatal("the lane is closed")
+			t.Fatal("the shortcut is closed")
 		}
 		if i%3 == 2 {
-			u.openLane() // those who poll open it without shutting it
+			u.openShortcut() // those who poll open it without shutting it
 		}
 		if i%3 == 1 {
 			u.shut()
-			u.openLane()
+			u.openShortcut()
 		}
 	}
 	u.shut()
@@ -85,9 +85,9 @@ func TestNotesOfTheLaneAreCarriedOverOnceEach(t *testing.T) {
 			t.Errorf("%s: %v", name, seqs)
 		}
 	}
-	for _, notes := range [][]*flight{u.lane.begun[:cap(u.lane.begun)], u.lane.ended[:cap(u.lane.ended)]} {
+	for _, notes := range [][]*flight{u.shortcut.begun[:cap(u.shortcut.begun)], u.shortcut.ended[:cap(u.shortcut.ended)]} {
 		if slices.ContainsFunc(notes, func(f *flight) bool { return f != nil }) {
-			t.Error("the lane keeps deliveries in memory that were carried over")
+			t.Error("the shortcut keeps deliveries in memory that were carried over")
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestNotesOfTheLaneAreCarriedOverOnceEach(t *testing.T) {
 // A worker that has gone on for long enough lets the others have their turn, which begins anew.
 func TestATurnEndsAfterItsTime(t *testing.T) {
 	c, all := newBusyUnit(t, 5)
-	w, began := &c.unit.lane, time.Now()
+	w, began := &c.unit.shortcut, time.Now()
 	for i, step := range []struct {
 		after time.Duration
 		goes  bool // the turn goes on
@@ -119,7 +119,7 @@ func TestTheFlightsThatAreAllocatedTogetherFillFourKiB(t *testing.T) {
 	}
 }
 
-func TestTheLaneIsClosed(t *testing.T) {
+func TestTheShortcutIsClosed(t *testing.T) {
 	deliver := func(c *consumer, kind string, seq int64, record any) error {
 		data, _ := json.Marshal(record)
 		l := c.unit.in
@@ -161,25 +161,25 @@ func TestTheLaneIsClosed(t *testing.T) {
 		t.Run(test.when, func(t *testing.T) {
 			c, all := newBusyUnit(t, mostUnstored+2)
 			test.do(c, all)
-			if test.itself && c.unit.lane.isFree() {
-				t.Error("the lane is open")
+			if test.itself && c.unit.shortcut.isFree() {
+				t.Error("the shortcut is open")
 			}
-			c.unit.openLane()
+			c.unit.openShortcut()
 			before := all[1].Token.(*flight).begun
 			if c.beginQuickly(all[1], time.Now()) || all[1].Token.(*flight).begun != before {
-				t.Error("a handler begins on the lane")
+				t.Error("a handler begins on the shortcut")
 			}
 		})
 	}
 }
 
-// Who lets go of a subscription waits for the handlers that have begun on the lane.
-func TestAHandlerThatHasBegunOnTheLaneIsNotGivenUp(t *testing.T) {
+// Who lets go of a subscription waits for the handlers that have begun on the shortcut.
+func TestAHandlerThatHasBegunOnTheShortcutIsNotGivenUp(t *testing.T) {
 	c, all := newBusyUnit(t, 2)
 	c.beginQuickly(all[0], time.Now())
 	c.unit.leave(whole)
-	if c.unit.lane.isFree() {
-		t.Error("the lane is open")
+	if c.unit.shortcut.isFree() {
+		t.Error("the shortcut is open")
 	}
 	if c.unit.quiet(whole, &plan{}) {
 		t.Error("nothing is at work, but a handler has begun")
@@ -190,11 +190,11 @@ func TestAHandlerThatHasBegunOnTheLaneIsNotGivenUp(t *testing.T) {
 }
 
 // Who takes a delivery back by a row hears that its handler runs.
-func TestWhoCancelsHearsOfAHandlerThatHasBegunOnTheLane(t *testing.T) {
+func TestWhoCancelsHearsOfAHandlerThatHasBegunOnTheShortcut(t *testing.T) {
 	c, all := newBusyUnit(t, 1)
 	c.beginQuickly(all[0], time.Now())
-	if what := c.unit.answer(all[0].Record); what != running || c.unit.lane.isFree() {
-		t.Errorf("the answer is %q, want %q; the lane is open: %v", what, running, c.unit.lane.isFree())
+	if what := c.unit.answer(all[0].Record); what != running || c.unit.shortcut.isFree() {
+		t.Errorf("the answer is %q, want %q; the shortcut is open: %v", what, running, c.unit.shortcut.isFree())
 	}
 }
 
@@ -284,7 +284,7 @@ func TestAUnitThatWasFoundCalmIsLookedAtAgain(t *testing.T) {
 }
 
 // The claim of a handler that never returns is stored, so that a crash is blamed on it.
-func TestAHandlerThatBeginsOnTheLaneIsToBeStored(t *testing.T) {
+func TestAHandlerThatBeginsOnTheShortcutIsToBeStored(t *testing.T) {
 	c, all := newBusyUnit(t, 1)
 	c.beginQuickly(all[0], time.Now())
 	select {
@@ -298,7 +298,7 @@ func TestAHandlerThatBeginsOnTheLaneIsToBeStored(t *testing.T) {
 // behind keeps its claim, although another has returned before.
 func TestAMemberThatIsLeftBehindKeepsItsClaim(t *testing.T) {
 	for _, closed := range []bool{false, true} {
-		t.Run(fmt.Sprint("closed lane ", closed), func(t *testing.T) {
+		t.Run(fmt.Sprint("closed shortcut ", closed), func(t *testing.T) {
 			c, all := newBusyUnit(t, 1)
 			d := all[0]
 			if closed {
