@@ -38,3 +38,28 @@ func TestTheEndOfAnUrgentDeliveryWakesWhatIsParkedWithItsKey(t *testing.T) {
 		t.Error("the parked one may not begin")
 	}
 }
+
+// A delivery that waits for a limit leaves memory, and a retry that is older waits behind it for their key. When the
+// delivery comes back it goes behind the retry, and frees none: so the retry has to come by itself.
+func TestARetryThatLeavesMemoryBehindALaterOneOfItsKeyComesByItself(t *testing.T) {
+	set := limit.New(limit.Config{Wall: time.Now, Logger: slog.New(slog.DiscardHandler)}, declare.Limit{Name: "mail", AtOnce: 1})
+	w := set.NewOwner(func() {}).NewWaiter([]limit.Use{{Limit: set.Limit("mail")}}, 0, 0)
+	var q Queue
+	q.Push(Item{Delivery: &engine.Delivery{Record: &engine.Record{Seq: 7}}, Key: "a"})
+	first, _ := q.Pop(false)
+	first.Limits = &Limited{Waiter: w}
+	q.Park(first)
+	for _, d := range []engine.Delivery{{Record: &engine.Record{Seq: 5}, Failures: 1}, {Record: &engine.Record{Seq: 8}}} {
+		q.Push(Item{Delivery: &d, Key: "a"})
+	}
+	limited := func(Item) (string, time.Time) { return "mail a", time.Time{} }
+	heads := map[int64]bool{}
+	for range 2 { // first what is behind the first few, then these
+		for _, one := range q.Thin(8, 1, limited, func(key string) string { return "key " + key }) {
+			heads[one.Seq] = one.Head
+		}
+	}
+	if len(heads) != 3 || !heads[7] || !heads[5] || heads[8] {
+		t.Errorf("these leave memory, and true are those that come by themselves: %v", heads)
+	}
+}

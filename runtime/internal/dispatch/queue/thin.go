@@ -10,7 +10,7 @@ import (
 type Surplus struct {
 	Item
 	Waitlist string    // of the limit that it waits for; empty for its partition key
-	Head     bool      // nothing frees it: it goes before the others of its waitlist
+	Head     bool      // nothing frees it: it goes before the others of its waitlist, or of its key
 	Due      time.Time // of a head, if it is known when it may begin
 }
 
@@ -91,7 +91,8 @@ func (q *Queue) movable(i Item) bool {
 	return p == nil || !slices.ContainsFunc(p.behind, Item.IsSuspect)
 }
 
-// remove takes a delivery out of line, and what waits behind it.
+// remove takes a delivery out of line, and what waits behind it. A retry may be older than the delivery. That would go
+// behind it when it comes back, and free none: such a retry comes by itself.
 func (q *Queue) remove(out []Surplus, one Surplus) []Surplus {
 	delete(q.aside, one.Limits.Waiter)
 	one.Unwait()
@@ -103,7 +104,7 @@ func (q *Queue) remove(out []Surplus, one Surplus) []Surplus {
 	}
 	p.setParked(false, false)
 	for _, i := range p.behind {
-		out = append(out, Surplus{Item: i})
+		out = append(out, Surplus{Item: i, Head: i.Seq < one.Seq})
 	}
 	q.size -= len(p.behind)
 	p.behind = nil
