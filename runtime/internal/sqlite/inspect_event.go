@@ -124,11 +124,11 @@ func readDeliveries(c *database.Conn, seq int64) (deliveries []deliveryState, er
 		switch one.State {
 		case tables.RowHeld:
 			if s.ColumnType(10) != sqlite3.NULL {
-				one.Due, one.Held = database.Time(s, 2), database.Time(s, 10)
+				one.Due, one.Held = dueAt(s, 2), database.Time(s, 10)
 			}
 		case tables.RowWaiting:
 			if one.WaitsFor = s.ColumnText(11); one.WaitsFor == "" {
-				one.Due = database.Time(s, 2)
+				one.Due = dueAt(s, 2)
 			}
 		case tables.RowDead:
 			one.Settled, one.Reason = database.Time(s, 3), s.ColumnText(4)
@@ -285,4 +285,12 @@ func gone(c *database.Conn, place, end engine.FollowMark) (bool, error) {
 	}
 	others, err := c.Int64("SELECT count(*) FROM busgen_log WHERE seq = ? AND id <> ?", place.Seq, place.ID[:])
 	return others > 0, err
+}
+
+// dueAt reads the due time of a delivery; zero for one that was not put off.
+func dueAt(s *sqlite3.Stmt, column int) time.Time {
+	if s.ColumnInt64(column) <= tables.AtOnce.UnixMicro() {
+		return time.Time{}
+	}
+	return database.Time(s, column)
 }

@@ -170,3 +170,19 @@ func (env *Env) TestThePageTriesRetriesNow(t *testing.T) {
 		}
 	})
 }
+
+// What waits behind an earlier delivery of a strict order waits for no time.
+func (env *Env) TestWhatIsBehindAnotherOfAStrictOrderHasNoDueTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := env.waits(t, runtime.WithStrictOrder())
+		time.Sleep(time.Minute)
+		w.Stop() // which writes what was polled
+		for at, receipt := range w.receipts[:4] {
+			e, err := w.File.Event(t.Context(), receipt.ID)
+			Must(t, err)
+			if due := e.Deliveries[0].Due; due.IsZero() != (at > 0) || !due.IsZero() && due.Before(e.PublishedAt) {
+				t.Errorf("the delivery of event %d is due at %v", at+1, due)
+			}
+		}
+	})
+}
