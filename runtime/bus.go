@@ -33,10 +33,10 @@ import (
 // in the log: what it has published is stored, and nothing else was going on.
 type Bus struct{ inner any } // an *innerBus
 
-// innerBus is what is behind a [Bus]. What stands above changing is set in Open, or safe for concurrent use; what stands
-// below mu is guarded by it. Its parts are a [feed] for each durable name, which has the dispatch.Scheduler of the
-// subscriptions behind it; the [exchanges] of questions; the [timetable] of schedules; [counters] and [observers]. Start
-// and Shutdown go by state: from opened to starting, running and stopping.
+// innerBus is what is behind a [Bus]. Its fields are set in Open, or types that guard themselves: who is subscribed is
+// in the [roster], what Start and Shutdown do in the [life]. Its parts are a [feed] for each durable name, which has
+// the dispatch.Scheduler of the subscriptions behind it; the [exchanges] of questions; the [timetable] of schedules;
+// [counters] and [observers]. Start and Shutdown go by state: from opened to starting, running and stopping.
 type innerBus struct {
 	log        engine.Log
 	past       *history // the log as an operator sees it

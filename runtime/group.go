@@ -178,8 +178,9 @@ func (b *innerBus) completeGroups(ctx context.Context) error {
 	return b.log.Declare(ctx, nil, specs)
 }
 
-// overrides returns what a member of a group overrides of the settings of an event type: what its options say and,
-// if the catalogue declares it, what its settings there differ in from those of the type.
+// overrides returns what a member of a group overrides of the settings of an event type: what its options say and, if
+// the catalogue declares it, what its settings there differ in from those of the type. The caller holds the roster's
+// mu.
 func (s *innerSubscription) overrides(base declare.Settings) declare.Override {
 	all := s.config.own
 	d, known := s.bus.catalogue.declared[s.name]

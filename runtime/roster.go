@@ -22,8 +22,8 @@ const (
 
 // roster is who is subscribed to a bus, and where the bus stands, which decides who can be. Its mu guards all of it, and
 // those fields of a [feed] that say so. Nothing waits, and nothing calls the log or code of the program, with mu held. What
-// is taken before mu is [life].changing; what is taken while it is held is the lock of a scheduler. Methods that do not
-// take mu are called with it held.
+// is taken before mu is [life].changing; what is taken while it is held are the locks of dispatch (package lockorder),
+// and that of the [exchanges]. Methods that do not take mu are called with it held.
 type roster struct {
 	mu            sync.Mutex
 	state         busState

@@ -26,7 +26,8 @@ import (
 // file with [FromBeginning]. [Bus.PauseSubscription] stops it for a while, by its name.
 type Subscription struct{ inner any } // an *innerSubscription
 
-// innerSubscription is what is behind a [Subscription].
+// innerSubscription is what is behind a [Subscription]. Its fields are set before it joins the roster, and are safe for
+// concurrent use or do not change after that, but for tuned, which the roster's mu guards.
 type innerSubscription struct {
 	bus       *innerBus
 	name      string

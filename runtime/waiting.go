@@ -165,7 +165,8 @@ func (b *innerBus) mayLose(a *dispatch.Attempt) bool {
 // hopsKey is in the metadata of all events that handlers publish, as JSON.
 var hopsKey = []byte(`"` + engine.HopsKey + `"`)
 
-// storedBy is called with events that the handler of an attempt has published at once.
+// storedBy is called with events that the handler of an attempt has published at once, on the goroutine that has
+// published them, without locks.
 func (b *innerBus) storedBy(a *dispatch.Attempt, records []engine.Record) {
 	if !b.interrupts.Load() || !b.mayLose(a) {
 		return

@@ -37,7 +37,7 @@ type Attempt struct {
 	extra    atomic.Pointer[extras] // nil for most
 
 	mu    lockorder.Mutex[lockorder.Attempt]
-	stash *stash // nil while the handler has left nothing; guarded by mu
+	stash *stash // nil while the handler has left nothing; guarded by mu until over is set, and then the worker's
 
 	// There is one attempt for each delivery, so what is small is together.
 	max    atomic.Int32 // the Number of the last attempt that the policy allows

@@ -18,7 +18,8 @@ import (
 // earliest deadline that was known when it was set; when it goes off it ends
 // what is late and is set again.
 
-// deadlines has the attempts of a subscription that run, and watches their deadlines. Its mu is taken last.
+// deadlines has the attempts of a subscription that run, and watches their deadlines. Its place among
+// the locks is in package lockorder.
 type deadlines struct {
 	cfg     *Config
 	looking atomic.Int32 // how many look at the attempts that run

@@ -1,6 +1,7 @@
-// Package lockorder says in which order one goroutine may take the locks of a bus. A lock is a [Mutex] of one of the
-// types below: while a goroutine has it, it may take those further down, and no other of its own type unless that is
-// said. Locks that are not listed here are leaves: no other lock is taken while one of them is held.
+// Package lockorder says in which order one goroutine may take the locks of dispatch and of limits. A lock is a [Mutex]
+// of one of the types below: while a goroutine has it, it may take those further down, and no other of its own type
+// unless that is said. Other locks of these packages are leaves: no other lock is taken while one of them is held. The
+// bus takes its roster's lock before all of these; the engines' locks, which come after them, are in their doc.go.
 //
 // A Mutex is a [sync.Mutex] and costs what that costs. With the build tag lockorder each Lock checks the order, and
 // panics with both names if it is wrong; the tests with the race detector run with it.

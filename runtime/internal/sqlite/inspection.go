@@ -28,7 +28,7 @@ import (
 type Inspection struct {
 	actor string
 
-	removing sync.Mutex // held by RemoveSubscription, which locks the file in steps
+	removing sync.Mutex // held by RemoveConsumer, which locks the file in steps
 
 	closing context.Context // ends when Close is called, which interrupts whoever reads
 	end     context.CancelFunc
@@ -316,6 +316,8 @@ func (i *Inspection) ownError(ctx context.Context, path string, err error) error
 	return errors.Join(owned, err)
 }
 
+// removeConsumer forgets a subscription with all that is open for it. It is called in a transaction that writes: of the
+// inspection, or of the writer.
 func removeConsumer(c *database.Conn, id int64, name string) (removed event.Removed, err error) {
 	lags, err := readLags(c, math.MaxInt, tables.StoredName, toTheEnd)
 	if err != nil {
