@@ -104,7 +104,7 @@ func (l *looking) process() {
 		l.say(Bad, l.bus.Owner.Since, "No process dispatches: process %d, which started %s, has ended.", l.bus.Owner.PID, l.ago(l.bus.Owner.Since))
 	}
 	if l.bus.CrashLoop {
-		l.say(Bad, time.Time{}, "The last process ended within 10 seconds of its start while handlers were running: deliveries that another crash would make dead letters wait for one that lives longer.")
+		l.say(Bad, time.Time{}, "The last process ended within 10 seconds of its start while handlers were running. Deliveries that would be dead letters after one more crash wait until a process has lived for longer.")
 	}
 }
 
@@ -154,9 +154,9 @@ func (l *looking) breakers() {
 			if b.Group != "" && b.Subscription != l.of.Name {
 				whose = "The circuit breaker of its member " + b.Subscription
 			}
-			next := ", and one delivery is tried now"
+			next := ". One delivery is tried now"
 			if !b.Until.IsZero() {
-				next = ", and tries the next one " + l.ago(b.Until)
+				next = ". It tries the next one " + l.ago(b.Until)
 			}
 			l.say(Bad, b.Since, "%s has been %s for %s: %d of %d deliveries failed%s.", whose, b.State, l.span(b.Since), b.Failures, b.Deliveries, next)
 		}
@@ -168,19 +168,22 @@ func (l *looking) breakers() {
 
 func (l *looking) pauses() {
 	var keys []string
-	since := time.Time{}
+	var first event.PauseState
 	for _, p := range l.bus.Pauses {
 		switch {
 		case p.Subscription == l.of.Name && p.Key != "":
-			if keys = append(keys, p.Key); since.IsZero() {
-				since = p.Since
+			if keys = append(keys, p.Key); len(keys) == 1 {
+				first = p
 			}
 		case p.Types != "" && l.gets(p.Types):
 			l.say(Warn, p.Since, "Events of type %s have been paused for %s%s.", p.Types, l.span(p.Since), by(p))
 		}
 	}
-	if len(keys) > 0 {
-		l.say(Warn, since, "%s paused: %s.", have(len(keys), "key is", "keys are"), some(keys, len(keys)))
+	switch {
+	case len(keys) == 1:
+		l.say(Warn, first.Since, "The deliveries of key %s have been paused for %s%s.", first.Key, l.span(first.Since), by(first))
+	case len(keys) > 1:
+		l.say(Warn, first.Since, "%d keys are paused: %s. The first one has been for %s%s.", len(keys), some(keys, len(keys)), l.span(first.Since), by(first))
 	}
 }
 
@@ -255,7 +258,7 @@ func (l *looking) rest() {
 	}
 	if n := l.of.Later - l.of.Suspended; n > 0 && l.alive() {
 		if behind := l.of.Waiting - l.of.Later - l.parked(); behind > 0 {
-			l.say(Warn, time.Time{}, "%s behind an earlier one of a strict order, of which the first comes again %s.",
+			l.say(Warn, time.Time{}, "%s behind an earlier one of a strict order, which comes again %s.",
 				have(behind, "delivery waits", "deliveries wait"), l.ago(l.of.NextDue))
 		}
 		l.say(Good, time.Time{}, "%s for a retry, a delay or a snooze, the first is due %s.", have(n, "delivery waits", "deliveries wait"), l.ago(l.of.NextDue))

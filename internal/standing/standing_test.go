@@ -40,7 +40,7 @@ func TestTheFirstSentenceSaysWhyASubscriptionStandsStill(t *testing.T) {
 		}, standing.Bad, "It has stood still for 1 min: process 9 has it, and does not answer."},
 		{func(b *event.Status, _ *event.SubscriptionState) {
 			b.Breakers = []event.Breaker{{Subscription: "mailer", State: "open", Since: ago(20 * time.Second), Until: now.Add(10 * time.Second), Failures: 6, Deliveries: 8}}
-		}, standing.Bad, "Its circuit breaker has been open for 20 s: 6 of 8 deliveries failed, and tries the next one in 10 s."},
+		}, standing.Bad, "Its circuit breaker has been open for 20 s: 6 of 8 deliveries failed. It tries the next one in 10 s."},
 		{func(b *event.Status, _ *event.SubscriptionState) {
 			for _, key := range []string{"a", "b", "c", "d"} {
 				b.Breakers = append(b.Breakers, event.Breaker{Subscription: "mailer", Key: key, State: "open"})
@@ -52,7 +52,7 @@ func TestTheFirstSentenceSaysWhyASubscriptionStandsStill(t *testing.T) {
 		}, standing.Warn, "Events of type mail.* have been paused for 1 min."},
 		{func(b *event.Status, _ *event.SubscriptionState) {
 			b.Pauses = []event.PauseState{{Subscription: "mailer", Key: "acme", Since: ago(time.Minute)}}
-		}, standing.Warn, "1 key is paused: acme."},
+		}, standing.Warn, "The deliveries of key acme have been paused for 1 min."},
 		{func(b *event.Status, _ *event.SubscriptionState) {
 			b.Waitlists = []event.Waitlist{{Subscription: "mailer", Kind: event.WaitlistLimit, Limit: "mail", Key: "acme", Waiting: 12_000, Since: ago(time.Hour)}}
 		}, standing.Warn, "12,000 deliveries wait for limit mail of acme, the first from 1 h ago."},
@@ -71,7 +71,7 @@ func TestTheFirstSentenceSaysWhyASubscriptionStandsStill(t *testing.T) {
 		}, standing.Good, "3 deliveries wait for a retry, a delay or a snooze, the first is due in 1 min."},
 		{func(_ *event.Status, s *event.SubscriptionState) {
 			s.Waiting, s.Later, s.NextDue = 3, 1, now.Add(2*time.Hour)
-		}, standing.Warn, "2 deliveries wait behind an earlier one of a strict order, of which the first comes again in 2 h."},
+		}, standing.Warn, "2 deliveries wait behind an earlier one of a strict order, which comes again in 2 h."},
 		{func(b *event.Status, _ *event.SubscriptionState) {
 			b.Running = []event.Running{{Subscription: "newsletter", Started: ago(time.Minute), Limits: []event.Place{{Limit: "mail"}}}}
 		}, standing.Warn, "1,200 events are to be handled, the oldest from 10 min ago. If it uses limit mail, it waits for newsletter, whose handler has held that for 1 min."},
