@@ -24,7 +24,7 @@ var guarded = map[string][]string{
 	"clock":    {"wall", "timer"},
 	"records":  {},
 	"sub":      {"subscription"},
-	"unit":     {"claims", "waitlist", "timer"},
+	"unit":     {"claims", "shortcut", "timer"},
 	"claims":   {"reading", "calm"},
 	"reading":  {"storing"},
 	"storing":  {"shares", "now", "soon", "tries", "unsure", "wasBusy", "removed"},
