@@ -69,7 +69,7 @@ type eventView struct {
 	At            string
 }
 
-// A scheduleView has no next times: nobody knows when the page is read.
+// A scheduleView has no next times: the page may be read at any time.
 type scheduleView struct {
 	Name, When, Missed, Payload string
 	Doc                         []paragraph

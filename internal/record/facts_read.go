@@ -436,8 +436,8 @@ func (r *factReader) catalogue() *catalog.Catalogue {
 	return c
 }
 
-// removedEvents collects the versions that are gone, by event. Nobody knows which of their fields were
-// removed before.
+// removedEvents collects the versions that are gone, by event. Which of their fields were removed
+// before is unknown.
 func (r *factReader) removedEvents() (all []*catalog.Event) {
 	slices.SortFunc(r.removed, func(a, b removedShape) int {
 		return cmp.Or(strings.Compare(a.event, b.event), cmp.Compare(a.Version.V, b.Version.V))

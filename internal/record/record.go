@@ -140,7 +140,7 @@ func (r *Record) union(theirs, base *Record) *Record {
 }
 
 // Resolved returns the record of a committed merge: its own lines, and those of the merged records of its
-// parents, because somebody may have committed the file of one side only.
+// parents, because the author of the merge may have committed the file of one side only.
 func (r *Record) Resolved(parents *Record) *Record {
 	all := r.union(parents, &Record{})
 	all.accepted, all.merged, all.forks = parents.accepted, nil, parents.forks
