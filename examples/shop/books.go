@@ -128,7 +128,7 @@ func (b *books) keep(_ context.Context, batch []runtime.Event[events.PaymentCapt
 func (s *shop) writeReport(ctx context.Context, e runtime.Event[events.ReportRequested]) error {
 	until := e.ScheduledFor
 	if until.IsZero() {
-		until = e.PublishedAt // somebody has asked for it
+		until = e.PublishedAt // an operator has asked for it
 	}
 	report := events.ReportWritten{Since: until.AddDate(0, 0, -e.Payload.Days), Until: until, Sums: map[string]int64{}}
 	s.books.mu.Lock()

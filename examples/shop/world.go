@@ -29,7 +29,7 @@ type declinedError struct{ reason events.DeclineReason }
 
 func (e *declinedError) Error() string { return "the bank declines: " + string(e.reason) }
 
-// errRateLimited is the bank's answer to somebody who asks too often. This bank has
+// errRateLimited is the bank's answer to a client that asks too often. This bank has
 // little to do and never gives it.
 var errRateLimited = errors.New("the bank asks to come back later")
 
