@@ -97,7 +97,7 @@ func (p *permit) forget() {
 	case p.busy <- struct{}{}:
 		p.until = time.Time{}
 		<-p.busy
-	default: // somebody asks at this moment, or soon
+	default: // a sender asks at this moment, or soon
 	}
 }
 

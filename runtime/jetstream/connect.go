@@ -34,8 +34,8 @@ func clientOptions() []nats.Option {
 	}
 }
 
-// logging makes the client tell a logger what happens to the connection while nobody asks, instead of standard error.
-// What it says about an operation, the error of that says as well.
+// logging makes the client tell a logger what happens to the connection between operations, instead of standard
+// error. The error of an operation says as much itself.
 func logging(logger *slog.Logger) nats.Option {
 	return nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		if logger != nil {

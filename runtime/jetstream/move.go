@@ -47,7 +47,7 @@ func Move(ctx context.Context, path, target string, progress func(Moved), opts .
 
 // TakeBack makes a file that was moved, or whose move has begun, one of a bus again, as it was
 // when the move began. It returns where its events were moved to, or "" if they were not: that
-// bus is left as it is. Whoever uses both handles events twice.
+// bus is left as it is. A program that uses both handles events twice.
 func TakeBack(ctx context.Context, path string) (target string, err error) {
 	return sqlite.TakeBack(ctx, path)
 }

@@ -83,7 +83,7 @@ const (
 	standbyPause = time.Second
 	// failedPause is how long it waits after an error, at most.
 	failedPause = time.Second
-	// ringPause is how long it waits after somebody has published, which is for all that is published meanwhile.
+	// ringPause is how long it waits after a publish, so that it takes all that is published meanwhile.
 	ringPause = 5 * time.Millisecond
 	// resetEvery is how often it looks from the beginning.
 	resetEvery = time.Minute

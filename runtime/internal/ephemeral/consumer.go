@@ -4,7 +4,7 @@
 // Each [Consumer] reads the log from where its subscription began. What has to come again
 // (retries, snoozes, delayed events) is in memory, and bounded: while PutOffLimit
 // deliveries wait to be tried again nothing is read, so the subscription lags behind. It
-// writes nothing, and nobody but its dispatcher knows of its deliveries.
+// writes nothing, and only its dispatcher knows of its deliveries.
 package ephemeral
 
 import (
@@ -100,7 +100,7 @@ func (c *Consumer) Close() {
 	c.watch.Close()
 }
 
-// ring wakes whoever polls.
+// ring wakes the dispatcher that polls.
 func (c *Consumer) ring() {
 	c.mu.Lock()
 	wake := c.wake
@@ -247,8 +247,8 @@ func (c *Consumer) take(r *engine.Record) *delivery {
 	return nil
 }
 
-// PollEvent implements [engine.Source]. Nobody waits for these deliveries, so none is
-// taken out of turn.
+// PollEvent implements [engine.Source]. No publisher waits for these deliveries, so none
+// is taken out of turn.
 func (c *Consumer) PollEvent(int64) (*engine.Delivery, time.Time, error) {
 	return nil, time.Time{}, nil
 }

@@ -28,9 +28,9 @@ const storePause = time.Second
 // clock returns the time of the file. The caller holds mu.
 func (s *Set) clock() time.Time { return s.zero.Add(s.now()) }
 
-// tick moves the clock of the file on. As long as nobody else does, it goes with the monotonic
-// clock of the process; after that, the wall clock tells how long ago that was. If it was
-// set back meanwhile, or set forward as far as this process can know, the clock of the file rather loses time.
+// tick moves the clock of the file on. As long as no other process does, it goes with the monotonic clock of
+// the process; after that, the wall clock tells how long ago that was. If it was set back meanwhile, or set
+// forward as far as this process can know, the clock of the file rather loses time.
 func (s *Set) tick(stored Time) Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
