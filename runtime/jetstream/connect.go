@@ -90,7 +90,7 @@ func (k *keeper) dial(ctx context.Context, servers []string, logger *slog.Logger
 var errNoServers = errors.New("the target names no servers: it is nats://server,server/name, and nats:///name only with jetstream.Conn, " +
 	"or if the environment (NATS_URL, a context of the nats command) names some")
 
-// connectError says why there is no connection. Who is refused is refused for certain.
+// connectError says why there is no connection. A refusal is final.
 func connectError(target string, err error) error {
 	wrong := &event.StorageError{Fault: event.Unreachable, Op: "open", Path: target, Err: err, Hint: "check that the servers run, and that this address is theirs"}
 	var refused *net.OpError // of a certificate, by the other side

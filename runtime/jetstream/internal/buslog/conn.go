@@ -69,7 +69,7 @@ func (c *conn) isClosed() bool {
 	}
 }
 
-// ended is the error for who uses the log when it is closed or broken.
+// ended is the error for calls of a log that is closed or broken.
 func (c *conn) ended() error {
 	if why := c.broken.Load(); why != nil {
 		return why

@@ -132,13 +132,13 @@ const (
 	memberToken   = "o" // NAME.o: the processes that share subscriptions
 	rowToken      = "d" // NAME.d.SUB.SEQ: a delivery that did not simply go well
 	keyToken      = "k" // NAME.k.HASH: an idempotency key
-	auditToken    = "a" // NAME.a.ID: what somebody has done
+	auditToken    = "a" // NAME.a.ID: what an operator has done
 	schemaToken   = "s" // NAME.s.HASH: the schema of a type's payload
 	limitToken    = "l" // NAME.l: the time by which limits count; NAME.l.HH: what some of their rates have used
 	timeToken     = "t" // NAME.t: where the schedules stand
 	activityToken = "v" // NAME.v: what the dispatching processes show
 	requestToken  = "q" // NAME.q: what operators ask of them
-	askToken      = "r" // NAME.r.SUB.SEQ: somebody wishes to have a delivery cancelled
+	askToken      = "r" // NAME.r.SUB.SEQ: a wish to have a delivery cancelled
 	arrivalToken  = "m" // NAME.m: how far a move from another engine has come; stays when it is done
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
 	calledToken   = "b" // NAME.b.INSTANCE: the suspects whose handlers a process has called; NAME.b.INSTANCE.note: see replaced.go

@@ -123,7 +123,7 @@ func (f *follower) followAll(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for began := time.Now(); !f.followsAll.Load(); { // or somebody else has just done it
+	for began := time.Now(); !f.followsAll.Load(); { // or another goroutine has just done it
 		f.mu.Lock()
 		f.startOver()
 		f.mu.Unlock()
@@ -224,8 +224,8 @@ func (f *follower) reach(ctx context.Context, seq int64) error {
 }
 
 // learn waits until the view has a batch that this process has stored, which ends at a sequence number. The last
-// message of the batch never comes if somebody has replaced it already. Then what comes next may be half of the batch
-// that says so, which is no part of the view yet.
+// message of the batch never comes if it was replaced already. Then what comes next may be half of the batch that
+// says so, which is no part of the view yet.
 func (f *follower) learn(ctx context.Context, end int64) error {
 	if err := f.reach(ctx, end); err != nil {
 		return err
@@ -239,13 +239,13 @@ func (f *follower) learn(ctx context.Context, end int64) error {
 	return nil
 }
 
-// reaching is somebody who waits until a message has arrived.
+// reaching is a caller that waits until a message has arrived.
 type reaching struct {
 	seq     int64
 	reached chan struct{}
 }
 
-// noteReached wakes whoever waits for what has arrived.
+// noteReached wakes the callers that wait for what has arrived.
 func (f *follower) noteReached() {
 	n := 0
 	for ; n < len(f.reaching) && f.reaching[n].seq <= f.received; n++ {

@@ -18,10 +18,10 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// Programs in other languages send events to the inbox, a stream of its own. Each of its messages is appended to the log
-// as an event of the bus's own type for that, in one batch with the note of how far the inbox was taken in, and only if
-// nobody else has written that note meanwhile: in their order and once, whichever process does it and whatever ends in
-// between. Then they are deleted from the inbox.
+// Programs in other languages send events to the inbox, a stream of its own. Each of its messages is appended to the
+// log as an event of the bus's own type for that, in one batch with the note of how far the inbox was taken in, and
+// only if no other process has written that note meanwhile: in their order and once, whichever process does it and
+// whatever ends in between. Then they are deleted from the inbox.
 
 // inbox is what a log has of its inbox.
 type inbox struct {
@@ -109,7 +109,7 @@ func (p *publisher) takeIn(ctx context.Context) (int, error) {
 	if !before.Created.Equal(now.Created) { // it was made anew
 		before = taken{Created: now.Created}
 	}
-	if now.First <= before.Seq { // whoever has taken them in has ended since
+	if now.First <= before.Seq { // the process that has taken them in has ended since
 		if err := from.Forget(ctx, before.Seq+1); err != nil {
 			return 0, err
 		}

@@ -24,7 +24,7 @@ import (
 // joined has what waits for the next batch.
 type joined struct {
 	mu      sync.Mutex
-	storing bool // somebody is at it, and comes to what waits
+	storing bool // a goroutine is at it, and comes to what waits
 	waiting []*joining
 }
 
@@ -66,7 +66,7 @@ func (j *joined) store(ctx context.Context, p *publisher, msgs []*stream.Msg) (f
 // run stores what waits, until nothing does.
 func (j *joined) run(p *publisher) {
 	for all := j.next(); len(all) > 0; all = j.next() {
-		// If a key was used meanwhile all look their keys up again. An event may be stored, nobody knows which.
+		// If a key was used meanwhile all look their keys up again. An event may be stored, but which is unknown.
 		if err := storeTogether(p, all); len(all) > 1 && errors.Is(err, stream.ErrStored) {
 			for i := range all {
 				storeTogether(p, all[i:i+1])

@@ -11,13 +11,12 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// A process that is alive answers core requests. One that nobody can reach for absentTime is
-// dead: it has no connection, so what it says would be refused after a takeover. Less is not
-// enough: its server may have been started again, or a route between servers was away. One
-// that is connected and silent may be stopped, or busy, so it has pingTime.
+// A process that is alive answers core requests. One that cannot be reached for absentTime
+// is dead: it has no connection, so what it says would be refused after a takeover. Less is
+// not enough: its server may have been started again, or a route between servers was away.
+// One that is connected and silent may be stopped, or busy, so it has pingTime.
 
-// absentTime is for how long nobody may be there who answers for a process. It is asked again
-// every absentAgain.
+// absentTime is for how long a process may be absent. It is asked again every absentAgain.
 const (
 	absentTime  = 3 * time.Second
 	absentAgain = 500 * time.Millisecond
@@ -45,7 +44,7 @@ const (
 	alive  life = iota // or it cannot be known now
 	absent             // it has no connection: it has ended, as far as anybody can see
 	idle               // it answers that it can do nothing for what it has
-	silent             // it has a connection, and does not answer: nobody knows whether it has ended
+	silent             // it has a connection, and does not answer: whether it has ended is unknown
 )
 
 // lifeOf asks a process whether it is alive. While this process has no connection itself, or
@@ -76,7 +75,7 @@ func (cl *cluster) lifeOf(ctx context.Context, instance string) life {
 	}
 }
 
-// lifeNow asks a process at this moment whether it is alive, for whoever only shows it. One that is silent is absent.
+// lifeNow asks a process at this moment whether it is alive, only to show it. One that is silent is absent.
 func (c *conn) lifeNow(ctx context.Context, instance string) life {
 	switch said, there, _ := c.stream.Ping(ctx, c.pingSubject(instance), pingTime); {
 	case !there:

@@ -14,10 +14,10 @@ import (
 // of the waitlists of its parts, so nothing looks at other deliveries to find the next one of a waitlist.
 //
 // A waitlist that is freed writes no rows. The deliveries are due in memory, and the next cursors of their parts name
-// them: who takes a part over makes them due again. One that was freed by the end of another is named when that is
-// stored, in the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies are parked
-// again. They do not wait for ever: the deliveries that are named come, and whoever ends them frees the next ones of
-// their waitlists, and Free of the empty waitlist comes to all others.
+// them: a process that takes a part over makes them due again. One that was freed by the end of another is named when
+// that is stored, in the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies
+// are parked again. They do not wait for ever: the deliveries that are named come, and the process that ends them frees
+// the next ones of their waitlists, and Free of the empty waitlist comes to all others.
 
 // mostFreed is how many deliveries that were freed are named in the cursors of a unit.
 const mostFreed = 1024
@@ -212,7 +212,7 @@ func (u *unit) freeNext(waitlist string, n int, by *flight) {
 		case r != nil && r.parked():
 			n--
 			u.free(r, by)
-		default: // somebody has deleted its record
+		default: // its record was deleted
 			p.remove(seq, waitlist)
 		}
 	}

@@ -76,7 +76,7 @@ func (s *sub) nextAt(at int) int64 {
 	return s.parts[at].Next
 }
 
-// next returns the first event that somebody has not looked at.
+// next returns the first event that an owner has not looked at.
 func (s *sub) next() int64 {
 	live := s.live()
 	next := s.nextAt(live[0])
@@ -112,7 +112,7 @@ func (s *sub) reach() (at reach) {
 // looked reports whether they have looked at an event of a slot.
 func (at reach) looked(seq int64, slot int) bool { return seq < at[slot%partCount] }
 
-// first returns the first event that somebody has not looked at.
+// first returns the first event that an owner has not looked at.
 func (at reach) first() int64 { return slices.Min(at[:]) }
 
 // pending reports whether an event has no row and is not settled.

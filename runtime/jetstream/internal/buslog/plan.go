@@ -17,7 +17,7 @@ import (
 )
 
 // lookUp asks for the idempotency keys of staged records. It fails if the servers do not say
-// what they know of one: then nobody knows whether the record is to be stored.
+// what they know of one: then it is unknown whether the record is to be stored.
 func (st *storing) lookUp(taken []*flight) (lookedUp, error) {
 	found := lookedUp{}
 	for _, f := range taken {

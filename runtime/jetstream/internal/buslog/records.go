@@ -20,15 +20,14 @@ const format = 1
 // does not know it yet.
 const ownSeq = -1
 
-// registry is the record of names: one record, so that whoever changes a part of it has
-// seen all of it.
+// registry is the record of names: one record, so that a writer of a part of it has seen all of it.
 type registry struct {
 	Format int             `json:"format"`
 	Log    uuid.UUID       `json:"log"`
 	Types  []typenames.Row `json:"types,omitempty"`
 	Subs   []subscription  `json:"subscriptions,omitempty"` // in the order in which they were made
 	Pauses []engine.Pause  `json:"pauses,omitempty"`
-	// Arriving says where the events come from, while they do: nobody may open the log.
+	// Arriving says where the events come from, while they do: no bus may open the log.
 	Arriving *arriving `json:"arriving,omitempty"`
 }
 
@@ -67,8 +66,8 @@ func (r *registry) resolve(seq int64) {
 
 // cursor is the record of a subscription: what is settled, and by whom. Everything that a
 // process says about deliveries is in one batch with its next cursor, and the batch is
-// refused if somebody else has written the cursor meanwhile. So this record is also the
-// fence: who has lost the subscription can say nothing any more.
+// refused if another process has written the cursor meanwhile. So this record is also the
+// fence: a process that has lost the subscription can say nothing any more.
 type cursor struct {
 	N     int64     `json:"n"`               // counts the versions of the record
 	Owner string    `json:"owner,omitempty"` // the process that dispatches; empty for none
@@ -206,7 +205,7 @@ type rowNotes struct {
 	Attempts []event.FailedAttempt `json:"attempts,omitempty"`
 	Crashes  []event.SharedCrash   `json:"crashes,omitempty"`
 	Answer   answer                `json:"answer,omitempty"` // of a cancelled one: what the owner says
-	Made     bool                  `json:"made,omitempty"`   // the event is for those who have a row: it stays
+	Made     bool                  `json:"made,omitempty"`   // the event is for subscriptions with a row: it stays
 	Audits   []int64               `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
 	Bare     bool                  `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
 }

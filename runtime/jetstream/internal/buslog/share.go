@@ -155,7 +155,7 @@ func (u *unit) acquire(at int, wary int) {
 	if back := u.in.clock.back; back >= clocksApart {
 		u.in.reportSetBack(back)
 	}
-	if len(u.sub.asks) > 0 { // somebody waits for an answer
+	if len(u.sub.asks) > 0 { // a caller waits for an answer
 		u.changed(false)
 	}
 	if !u.running {

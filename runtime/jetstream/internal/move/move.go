@@ -3,8 +3,8 @@
 // (buslog.Arrival).
 //
 // The file is labelled before anything moves, so that nothing in it changes any more; the
-// record of how far the move has come is in the same batch as what has moved. So whoever moves
-// may be killed at any moment, and the next one goes on where it was.
+// record of how far the move has come is in the same batch as what has moved. So the moving
+// process may be killed at any moment, and the next one goes on where it was.
 package move
 
 import (

@@ -8,9 +8,9 @@ import (
 )
 
 // Proxy is the network between a process and the servers. It can be cut: then nothing gets
-// through in either direction, and nobody is told. What was sent meanwhile arrives when it
-// is healed, as with a network that loses packets for a while. Or it can refuse: then all
-// connections end, and new ones do so at once.
+// through in either direction, and neither side is told. What was sent meanwhile arrives
+// when it is healed, as with a network that loses packets for a while. Or it can refuse:
+// then all connections end, and new ones do so at once.
 type Proxy struct {
 	hosts []string
 

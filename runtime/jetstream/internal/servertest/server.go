@@ -24,7 +24,7 @@ func init() {
 
 // The server looks at its process every ten seconds, in order to tell other servers about it,
 // and at what it has logged every second. In a test of a virtual week that is nearly all of
-// the work, and nobody listens.
+// the work, and no server listens.
 //
 //go:linkname statistics github.com/nats-io/nats-server/v2/server.statsHBInterval
 var statistics time.Duration

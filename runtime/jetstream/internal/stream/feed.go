@@ -15,7 +15,7 @@ import (
 
 // feed is a consumer of the server that pushes messages to us, in order and without
 // acknowledgements. It numbers what it sends, so that a gap is seen. It is gone with the
-// server on which it is: whoever reads it then makes another one.
+// server on which it is: its reader then makes another one.
 type feed struct {
 	stream *Stream
 	name   string

@@ -23,8 +23,7 @@ type Stored struct {
 	Data    []byte
 }
 
-// askAgain is after how long a request is sent again that nobody has answered: servers drop requests while they have no
-// leader.
+// askAgain is after how long an unanswered request is sent again: servers drop requests while they have no leader.
 const askAgain = 2 * time.Second
 
 // ask sends a request to the API of the leader, who may take AnswerTime if the context has no deadline. It may be sent
@@ -307,8 +306,8 @@ func (s *Stream) do(ctx context.Context, subject string, request []byte) error {
 	return nil
 }
 
-// Ping asks whoever answers at a subject, outside of the stream, and returns what that says. It reports false when
-// nobody is there, and an error when nobody has answered in time.
+// Ping asks the responder at a subject, outside of the stream, and returns what that says. It reports false when
+// there is none, and an error when none has answered in time.
 func (s *Stream) Ping(ctx context.Context, subject string, patience time.Duration) (said string, there bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
