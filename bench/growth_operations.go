@@ -50,7 +50,7 @@ const (
 // measuredName is the subscription that events are measured with.
 const measuredName = "measured"
 
-// A measured program has the bus, and is told when an event is handled by everyone.
+// A measured program has the bus, and is told when all subscriptions have handled an event.
 type measured struct {
 	bus     *bus
 	left    atomic.Int64 // handlers that have yet to run

@@ -61,7 +61,7 @@ func (b *bank) charge(ctx context.Context, order events.OrderPlaced, attempt int
 	return fmt.Sprintf("%d-%s", order.Number, order.OrderID), nil
 }
 
-// brokenProvider does not accept mail until someone repairs it.
+// brokenProvider does not accept mail until an operator repairs it.
 const brokenProvider = "slowmail.example"
 
 type mailProvider struct {

@@ -68,7 +68,7 @@ func plainNumber(n json.Number) string {
 	exponent := 0
 	if scientific {
 		e, err := strconv.ParseInt(power, 10, 32)
-		if err != nil { // beyond all that is a number to anybody
+		if err != nil { // beyond all that any decoder takes for a number
 			return string(n)
 		}
 		exponent = int(e)

@@ -72,7 +72,7 @@ func keyOf(e *Event) string {
 	return "cloudevents:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// stored is an event of a log, by a handler or by who inspects the log.
+// stored is an event of a log, by a handler or by an inspection.
 type stored struct {
 	id            uuid.UUID
 	seq           int64

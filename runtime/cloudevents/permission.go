@@ -35,7 +35,7 @@ func (e *PermissionError) Error() string {
 	return fmt.Sprintf("webhook %s has not permitted events of %s: %s", e.URL, e.Origin, e.Problem)
 }
 
-// permit is what a receiver has permitted. Who has put something into busy uses the other fields.
+// permit is what a receiver has permitted. The goroutine that has put something into busy uses the other fields.
 type permit struct {
 	busy  chan struct{} // with one place
 	until time.Time

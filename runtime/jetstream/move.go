@@ -28,10 +28,10 @@ type Moved = buslog.Moved
 // letters, subscriptions with their names and positions, pauses, schedules, and idempotency
 // keys. It fails if a process dispatches from the file, or if the target was used before.
 //
-// From its beginning on nothing can be published to the file and nothing in it changes; who
-// opens it is told where its events are. Move may end at any moment, by an error or with the
-// process: called again with the same path and target, it goes on, and nothing is there twice.
-// Programs can open the target when it is done. Events that are settled stay in the file.
+// From its beginning on nothing can be published to the file and nothing in it changes; a
+// program that opens it is told where its events are. Move may end at any moment, by an error or
+// with the process: called again with the same path and target, it goes on, and nothing is there
+// twice. Programs can open the target when it is done. Events that are settled stay in the file.
 //
 // progress is called from time to time, by the goroutine that called Move; it may be nil. The
 // options are those of [Engine].

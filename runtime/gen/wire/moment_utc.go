@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// hasSeconds reports whether an offset from UTC has seconds, as before the 1930s. RFC 3339 has no form for it: who leaves
-// the seconds out, as encoding/json does, writes another moment. So moments with such an offset are written in UTC.
+// hasSeconds reports whether an offset from UTC has seconds, as before the 1930s. RFC 3339 has no form for it: a writer
+// that leaves the seconds out, as encoding/json does, writes another moment. So moments with such an offset are written
+// in UTC.
 func hasSeconds(offset int) bool { return offset%60 != 0 }
 
 // inUTC returns value, a pointer, or a pointer to a copy, in which the moments whose offset from UTC has seconds are in

@@ -153,7 +153,7 @@ func required(s *structure, value json.RawMessage) (all []member) {
 	return all
 }
 
-// Person is who is erased: by values that name the person, such as a customer's number or an e-mail address.
+// Person is the person to be erased: the values that name it, such as a customer's number or an e-mail address.
 type Person []string
 
 // In reports whether a text names the person: whether it has one of the values in it as a word of its own.

@@ -19,7 +19,7 @@ type consumer struct {
 	wake  func()
 	fresh []flight                                                   // memory of those that come
 	note  func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
-	heeds func() bool                                                // of the dispatcher that polls, see [engine.Source]; may be nil
+	heeds func() bool                                                // of the dispatcher, see [engine.Source]; may be nil
 	calls uint64                                                     // that poll or settle
 	gone  bool                                                       // another consumer has taken its place, or the log is closed
 }

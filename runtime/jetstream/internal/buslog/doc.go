@@ -6,7 +6,7 @@
 //
 //	e.SLOT.TYPE  an event; its headers have id, type, version, times, metadata, key (events.go); the body is the payload
 //	n            the registry: types, subscriptions, pauses, in one record, so that a writer of a part has seen all of it
-//	c.SUB        the cursor of a subscription: who handles it, what is settled, which handlers run; or that it is divided
+//	c.SUB        the cursor of a subscription: its owner, what is settled, which handlers run; or that it is divided
 //	c.SUB.N      the cursor of a part of a subscription that is divided
 //	d.SUB.SEQ    the row of a delivery that did not simply go well: it waits, is held, dead, discarded, or was done late
 //	k.HASH       an idempotency key

@@ -128,7 +128,7 @@ func eventOf(m stream.Stored) (r *engine.Record, err error) {
 const (
 	eventToken    = "e" // NAME.e.PP.TYPE: an event; PP is its slot, two hexadecimal digits; or NAME.e.made.ID
 	registryToken = "n" // NAME.n: types, subscriptions, pauses
-	cursorToken   = "c" // NAME.c.SUB and, of its parts, NAME.c.SUB.N: where a subscription stands, and who dispatches it
+	cursorToken   = "c" // NAME.c.SUB and, of its parts, NAME.c.SUB.N: where a subscription stands, and its owner
 	memberToken   = "o" // NAME.o: the processes that share subscriptions
 	rowToken      = "d" // NAME.d.SUB.SEQ: a delivery that did not simply go well
 	keyToken      = "k" // NAME.k.HASH: an idempotency key

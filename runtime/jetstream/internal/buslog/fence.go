@@ -16,8 +16,8 @@ import (
 // stores later is refused. (A prototype that did not wait for its own cursor got rows from a
 // replica that lagged, and handled events again that were done.)
 
-// cluster is what this process knows of the others that dispatch: who is alive, and who has what. It takes
-// subscriptions over, and lets go of them. The maps and flags are guarded by mu.
+// cluster is what this process knows of the others that dispatch: which are alive, and what each has. It
+// takes subscriptions over, and lets go of them. The maps and flags are guarded by mu.
 type cluster struct {
 	handled
 	claiming    chan struct{} // holds a token while subscriptions are taken over

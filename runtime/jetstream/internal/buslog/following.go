@@ -24,7 +24,7 @@ import (
 type follower struct {
 	reader
 	teller     teller
-	come       atomic.Int64  // as received, for who waits for it
+	come       atomic.Int64  // as received, for callers that wait for it
 	stored     atomic.Int64  // the newest message that this process knows to be stored
 	followsAll atomic.Bool   // it follows events
 	looking    atomic.Bool   // it looks at its records soon
@@ -33,7 +33,7 @@ type follower struct {
 	expected   expected
 
 	following following
-	reaching  []reaching // who waits for a message, in the order of these
+	reaching  []reaching // callers that wait for a message, in the order of these
 	rowLook   time.Time  // see deleted.go
 	verifying bool
 }
@@ -86,7 +86,7 @@ func (f *follower) follow(ctx context.Context, behind int64, filters []string) e
 	return nil
 }
 
-// stopFollowing ends following, without waiting for anybody.
+// stopFollowing ends following, without waiting for its goroutines.
 func (f *follower) stopFollowing() {
 	f.mu.Lock()
 	stop := f.following.stop

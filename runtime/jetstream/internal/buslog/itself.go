@@ -39,7 +39,7 @@ type itself struct {
 	left  atomic.Int32 // looks, unless it is asked again
 	mute  atomic.Bool  // nothing that it stores is acknowledged
 
-	// The rest is used by who looks.
+	// The rest is for the goroutine that looks.
 	acks   uint64 // answers to what was stored, at the last look
 	stored uint64 // changes of all units
 	idle   int    // looks since one of these has changed

@@ -25,7 +25,7 @@ import (
 // moveAgain is how long a process waits after it has let go of parts.
 const moveAgain = time.Second
 
-// unclaimed is how long a part may be free before anybody takes it, fair or not.
+// unclaimed is how long a part may be free before any process takes it, fair or not.
 const unclaimed = 2 * time.Second
 
 // stayTime is how long the handlers of a part may take to end, before the process keeps it
@@ -127,7 +127,7 @@ func (cl *cluster) fairClaims(u *unit) (from []int) {
 	}
 	low := partCount / len(shares)
 	want := low - mine
-	if lacking(shares, cl.instance) == 0 { // the rest is for anybody
+	if lacking(shares, cl.instance) == 0 { // the rest is for any process
 		want = (partCount+len(shares)-1)/len(shares) - mine
 	}
 	h := fnv.New32a()
@@ -226,7 +226,7 @@ func (v *logView) knows(versions map[string]int, r *row) bool {
 	return slices.ContainsFunc(v.registry.namesOf(r.Type), func(name string) bool { return versions[name] >= r.Version })
 }
 
-// whose says who should have a part, or the whole, because of the versions of what is held there.
+// whose says which processes should have a part, or the whole, because of the versions of what is held there.
 type whose int
 
 const (

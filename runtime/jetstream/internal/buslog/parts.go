@@ -11,14 +11,13 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A subscription whose handlers may run beside each other is divided into parts, which
-// processes share. An event belongs to the part of its partition key, or of its id if it has
-// none. Each part has a cursor, and who is named there handles it, so that the events of a
-// key have one owner at a time. A subscription that handles one event after the other is one
-// whole.
+// A subscription whose handlers may run beside each other is divided into parts, which processes
+// share. An event belongs to the part of its partition key, or of its id if it has none. Each
+// part has a cursor, and the process named there handles it, so that the events of a key have
+// one owner at a time. A subscription that handles one event after the other is one whole.
 //
-// The cursor of the whole says whether the subscription is divided. Only who takes all of it
-// divides it, or makes it one whole again, in a batch that replaces all of the cursors.
+// The cursor of the whole says whether the subscription is divided. Only a process that takes all
+// of it divides it, or makes it one whole again, in a batch that replaces all of the cursors.
 
 // partCount is how many parts a subscription has that is divided.
 const partCount = 16

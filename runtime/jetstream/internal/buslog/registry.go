@@ -27,7 +27,7 @@ func (ed *editor) change(ctx context.Context, edit func(*registry) error) error 
 	return ed.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) { return nil, edit(r) })
 }
 
-// changeWith is change for who stores other messages in the same batch.
+// changeWith is change for callers that store other messages in the same batch.
 func (ed *editor) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Msg, error)) error {
 	done, err := ed.turn(ctx)
 	if err != nil {
@@ -295,7 +295,7 @@ func (v *logView) wanted(ownType string) bool {
 	})
 }
 
-// isWanted is wanted for who does not hold mu.
+// isWanted is wanted for callers that do not hold mu.
 func (v *logView) isWanted(ownType string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -60,7 +60,7 @@ func (st *storing) touch(slot int, atOnce bool) {
 	st.signal(atOnce)
 }
 
-// touched is touch without waking who stores.
+// touched is touch without waking the goroutine that stores.
 func (st *storing) touched(slot int) {
 	st.changes++
 	st.parts[st.sub.at(slot)].touched = st.changes

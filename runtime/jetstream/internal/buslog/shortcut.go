@@ -78,8 +78,8 @@ func (u *unit) shut() {
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 }
 
-// shortcutFlight returns the flight of a delivery if the shortcut is open for it. Who gets it unlocks the
-// shortcut's mu.
+// shortcutFlight returns the flight of a delivery if the shortcut is open for it. The caller unlocks the
+// shortcut's mu if it gets one.
 func (c *consumer) shortcutFlight(d *engine.Delivery) *flight {
 	w := &c.unit.shortcut
 	w.mu.Lock()

@@ -32,7 +32,7 @@ type expected struct {
 	newest atomic.Int64 // the newest message that has to
 	looks  atomic.Bool  // a goroutine looks whether it does
 
-	// The rest is used by who looks.
+	// The rest is for the goroutine that looks.
 	come int64 // what had arrived at the last look
 	idle int   // looks since then
 }
@@ -156,7 +156,7 @@ func (f *follower) askLeader() {
 	}
 }
 
-// lastNow asks the leader for the number of the newest message, who has to answer soon.
+// lastNow asks the leader for the number of the newest message. It has to answer soon.
 func (c *conn) lastNow() (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -161,7 +161,7 @@ func (u *unit) write(ctx context.Context) (bool, error) {
 	return u.writeNow(ctx)
 }
 
-// writeNow is write for who holds mu, which is free meanwhile.
+// writeNow is write for callers that hold mu, which is free meanwhile.
 func (u *unit) writeNow(ctx context.Context) (bool, error) {
 	u.shut()
 	for target := u.changes; u.owns() && u.stored < target; {

@@ -396,7 +396,7 @@ func (v *logView) enter() error {
 	return nil
 }
 
-// wakeAll wakes everybody who waits.
+// wakeAll wakes all callers that wait.
 func (v *logView) wakeAll() {
 	v.noteSettled()
 	for w := range v.watches {

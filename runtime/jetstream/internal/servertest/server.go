@@ -32,8 +32,8 @@ var statistics time.Duration
 //go:linkname forgetLogged github.com/nats-io/nats-server/v2/server.(*Server).changeRateLimitLogInterval
 func forgetLogged(s *server.Server, every time.Duration)
 
-// The client keeps timers for use by anybody. One that was made in a bubble must not be used
-// in another, or outside.
+// The client keeps timers for use by all connections. One that was made in a bubble must not
+// be used in another, or outside.
 //
 //go:linkname timers github.com/nats-io/nats%2ego.globalTimerPool
 var timers struct{ p sync.Pool }

@@ -75,7 +75,7 @@ func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known b
 	}
 }
 
-// AppendWithin is Append for who waits for so long, whatever happens.
+// AppendWithin is Append for callers that wait for so long, whatever happens.
 func (s *Stream) AppendWithin(d time.Duration, msgs ...*Msg) (first int64, known bool, err error) {
 	until := time.Now().Add(d)
 	if first, known, err = s.append(context.Background(), until, msgs); !isBusy(err) {

@@ -102,7 +102,7 @@ func deniedBy(err error) *DeniedError {
 	return nil
 }
 
-// heard tells those whom a denial is about.
+// heard tells the callers that a denial is about.
 func (d *denials) heard(nc *nats.Conn, denied *DeniedError) {
 	d.mu.Lock()
 	var tell []*context.CancelCauseFunc

@@ -89,7 +89,7 @@ func (r *reader) pass(f *feed, m *nats.Msg) bool {
 		}
 		if ok && stored.Seq >= r.next {
 			if lag := r.stream.lag; lag != nil {
-				r.passOn() // who lags has learned of what came before
+				r.passOn() // a reader that lags has learned of what came before
 				lag()
 			}
 			r.next = stored.Seq + 1

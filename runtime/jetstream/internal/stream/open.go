@@ -28,7 +28,7 @@ type Settings struct {
 	Polling func()
 	// Lost is for tests: while it returns true, nothing that is appended reaches the servers.
 	Lost func() bool
-	// Hasty is for tests: who is not there is dead at once.
+	// Hasty is for tests: a process that is not there is dead at once.
 	Hasty bool
 	// Replicated is for tests: the stream is treated as if it had replicas.
 	Replicated bool
@@ -92,8 +92,8 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, cr
 	}
 }
 
-// WaitsLonger reports whether who has waited for the servers since began goes on: until the deadline of its
-// context, or, if that has none, for so long.
+// WaitsLonger reports whether a caller that has waited for the servers since began goes on: until the
+// deadline of its context, or, if that has none, for so long.
 func WaitsLonger(ctx context.Context, began time.Time, limit time.Duration) bool {
 	if _, bounded := ctx.Deadline(); bounded {
 		return ctx.Err() == nil

@@ -26,8 +26,8 @@ type Stored struct {
 // askAgain is after how long an unanswered request is sent again: servers drop requests while they have no leader.
 const askAgain = 2 * time.Second
 
-// ask sends a request to the API of the leader, who may take AnswerTime if the context has no deadline. It may be sent
-// several times.
+// ask sends a request to the API of the leader, which may take AnswerTime if the context has no deadline. It may be
+// sent several times.
 func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer any) error {
 	limit, began := AnswerTime, time.Now()
 	if _, bounded := ctx.Deadline(); bounded {
@@ -131,12 +131,12 @@ func (s *Stream) Get(ctx context.Context, seq int64) (Stored, error) {
 	return s.get(ctx, getRequest{Seq: seq})
 }
 
-// GetKnown is Get for who has read the stream up to the message known. See [ErrBehind].
+// GetKnown is Get for callers that have read the stream up to the message known. See [ErrBehind].
 func (s *Stream) GetKnown(ctx context.Context, seq, known int64) (Stored, error) {
 	return s.sure(ctx, known, func() (Stored, error) { return s.Get(ctx, seq) })
 }
 
-// NextKnown is NextOf for who has read the stream up to the message known. See [ErrBehind].
+// NextKnown is NextOf for callers that have read the stream up to the message known. See [ErrBehind].
 func (s *Stream) NextKnown(ctx context.Context, subject string, seq, known int64) (Stored, error) {
 	return s.sure(ctx, known, func() (Stored, error) { return s.NextOf(ctx, subject, seq) })
 }
