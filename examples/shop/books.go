@@ -83,9 +83,9 @@ func (b *books) Close() error {
 
 var errNoAmount = errors.New("a payment of nothing does not belong into the books")
 
-// keep is a handler of batches: it writes many payments with one call. What is wrong with
-// one of them is no reason to try the others again. After a crash it may see a payment twice,
-// so it leaves out what the books have.
+// keep is a handler of batches: it writes many payments with one call. A fault of one of them
+// is no reason to try the others again. After a crash it may see a payment twice, so it
+// leaves out what the books have.
 func (b *books) keep(_ context.Context, batch []runtime.Event[events.PaymentCaptured]) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

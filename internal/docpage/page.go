@@ -93,7 +93,7 @@ type subscriptionView struct {
 	Same             bool // delivered as the event is
 }
 
-// A patternView is the entry of a subscription for patterns. What its deliveries are like is with each event.
+// A patternView is the entry of a subscription for patterns. The page shows its deliveries with each event.
 type patternView struct {
 	Name, ID, GoName string
 	Patterns         []string

@@ -17,10 +17,10 @@ import (
 )
 
 // How the client of NATS treats its connection. A network that is cut and says nothing is
-// noticed after pings times pingInterval; then the client connects to another server. What is
-// sent while there is no connection fails at once, instead of being sent later: the engine
-// tries again by itself. A server that refuses the user is tried again, too: passwords are
-// changed on servers and in programs one after the other.
+// noticed after pings times pingInterval; then the client connects to another server. A
+// message that is sent while there is no connection fails at once, instead of being sent
+// later: the engine tries again by itself. A server that refuses the user is tried again,
+// too: passwords are changed on servers and in programs one after the other.
 const (
 	reconnectWait = 200 * time.Millisecond
 	pingInterval  = 2 * time.Second

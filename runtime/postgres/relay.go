@@ -55,7 +55,7 @@ func withRelay(db DB, opts []Option, around func(*relay) outbox.Relay) runtime.O
 	}).(runtime.Option)
 }
 
-// relay implements [outbox.Relay]. What is above mu belongs to the goroutine of Run.
+// relay implements [outbox.Relay]. The fields above mu belong to the goroutine of Run.
 type relay struct {
 	*tables
 	bell  *bell

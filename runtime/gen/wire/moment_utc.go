@@ -12,7 +12,7 @@ import (
 func hasSeconds(offset int) bool { return offset%60 != 0 }
 
 // inUTC returns value, a pointer, or a pointer to a copy, in which the moments whose offset from UTC has seconds are in
-// UTC. It is for values that encoding/json writes. What value points to stays as it is.
+// UTC. It is for values that encoding/json writes. The moments that value points to stay as they are.
 func inUTC(value any) any {
 	var w walk
 	if moved, found := w.moved(reflect.ValueOf(value)); found && !w.endless {

@@ -1,10 +1,10 @@
 // Package ephemeral makes a consumer of a watch: the engine's side of a subscription that
 // has no name in the log and ends with the process.
 //
-// Each [Consumer] reads the log from where its subscription began. What has to come again
-// (retries, snoozes, delayed events) is in memory, and bounded: while PutOffLimit
-// deliveries wait to be tried again nothing is read, so the subscription lags behind. It
-// writes nothing, and only its dispatcher knows of its deliveries.
+// Each [Consumer] reads the log from where its subscription began. Deliveries that have
+// to come again (retries, snoozes, delayed events) are in memory, and bounded: while
+// PutOffLimit deliveries wait to be tried again nothing is read, so the subscription lags
+// behind. It writes nothing, and only its dispatcher knows of its deliveries.
 package ephemeral
 
 import (
@@ -165,7 +165,7 @@ func (c *Consumer) notePruned(missed int64, atEnd bool) {
 	}
 }
 
-// Express implements [engine.Source]. What is ephemeral has no backlog but that in memory.
+// Express implements [engine.Source]. An ephemeral subscription has no backlog but that in memory.
 func (c *Consumer) Express() (critical, high bool) { return false, false }
 
 // PollExpress implements [engine.Source].

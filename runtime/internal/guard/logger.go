@@ -51,7 +51,7 @@ const missing = "lines of the bus are missing here: the log handler had blocked 
 const (
 	// Patience is how long a line, or other code of the program beside its handlers, is waited for.
 	Patience = 100 * time.Millisecond
-	// linesKept is how many lines wait behind one that blocks. What comes after these is lost, and counted.
+	// linesKept is how many lines wait behind one that blocks. Further lines are lost, and counted.
 	linesKept = 1000
 )
 

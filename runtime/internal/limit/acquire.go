@@ -46,10 +46,9 @@ func (h *held) join() *Call {
 	return &Call{held: h}
 }
 
-// Regain returns the call when its room is not lent. Until then it waits, like others, and takes
-// the room back for itself and those that come later; the rest of the grant stays lent. When the
-// last of them has ended, the room is lent again. What it returns in other cases is as of [Set.Acquire];
-// then the call has ended.
+// Regain returns the call when its room is not lent. Until then it waits, like others, and takes the room
+// back for itself and those that come later; the rest of the grant stays lent. When the last of them has
+// ended, the room is lent again. In other cases it returns what [Set.Acquire] does; then the call has ended.
 func (c *Call) Regain(ctx context.Context) (*Call, error) {
 	h := c.held
 	s := h.limit.set

@@ -8,11 +8,11 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// What a rate uses is in the file before it is used, so that it holds over restarts and
-// kill -9, and for all processes together. A lease is a part of a rate that one process has,
-// from the time at which its bucket is full again to another one; it is used up in memory,
-// and no two leases overlap. What is not used in time is lost, so that it cannot be used
-// together with what others have later.
+// What a rate uses is in the file before it is used, so that it holds over restarts and kill
+// -9, and for all processes together. A lease is a part of a rate that one process has, from
+// the time at which its bucket is full again to another one; it is used up in memory, and no
+// two leases overlap. The unused part of a lease is lost with its time, so that it cannot be
+// used together with later leases of others.
 //
 // All processes follow one clock, which the file keeps.
 

@@ -310,7 +310,7 @@ func (h *handled) youth() time.Duration {
 // not wait for the answer: what the operating system has taken to send outlives the process.
 //
 // The same is true of the key of a suspect. Its claim is stored while the key is computed, and stays until the next
-// record of its subscription, for which the process waits. What it says here, it need not wait for.
+// record of its subscription, for which the process waits. It need not wait for what it says here.
 //
 // Others need no second record: their first crash makes them suspects, and counts once at most.
 

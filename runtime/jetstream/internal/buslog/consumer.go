@@ -77,7 +77,7 @@ func (cl *cluster) LetGo(ctx context.Context, from engine.Consumer) error {
 	return cl.release(ctx, u)
 }
 
-// end ends the consumer. What it has polled and not settled comes again.
+// end ends the consumer. Deliveries that it has polled and not settled come again.
 func (c *consumer) end() {
 	c.gone, c.wake = true, func() {}
 	u := c.unit
@@ -235,7 +235,7 @@ func (c *consumer) PollExpress(dst []*engine.Delivery, _, _ int) ([]*engine.Deli
 	return dst, nil
 }
 
-// Reread implements [engine.Source]. What the log knows is the view of this process, which follows the servers.
+// Reread implements [engine.Source]. The log knows the view of this process, which follows the servers.
 func (c *consumer) Reread() (soon bool) {
 	h := c.unit.in
 	h.mu.Lock()

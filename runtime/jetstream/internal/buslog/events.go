@@ -74,7 +74,8 @@ func (c *conn) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 // jsonContent is the content type of all payloads.
 const jsonContent = "application/json"
 
-// keyText is a partition key in a header: a text of JSON, which every language reads. What is no Unicode cannot be one.
+// keyText is a partition key in a header: a text of JSON, which every language reads. A key that is no Unicode cannot
+// be one.
 func keyText(key string) string {
 	if !utf8.ValidString(key) {
 		return strconv.Quote(key)
@@ -193,7 +194,7 @@ func (c *conn) rowSubject(sub string, seq int64) string {
 	return c.subject(rowToken, sub, strconv.FormatInt(seq, 10))
 }
 
-// token makes a name fit into a subject. What it stands for is in the message.
+// token makes a name fit into a subject. The message has the name itself.
 func token(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '*' || r == '>' {

@@ -19,8 +19,8 @@ import (
 // of them. When it first needs more than that (it dispatches, waits for an outcome, counts, or looks) it
 // reads all records anew, and follows all messages from then on, until it is closed.
 
-// follower keeps the view up with the stream, and notices when that is not what it was. What it knows of numbers is
-// safe for concurrent use; mu guards the rest.
+// follower keeps the view up with the stream, and notices when that is not what it was. Its atomic fields are safe
+// for concurrent use; mu guards the rest.
 type follower struct {
 	reader
 	teller     teller

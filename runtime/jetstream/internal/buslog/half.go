@@ -71,7 +71,7 @@ func (f *follower) settleEnd(ctx context.Context, end int64) error {
 	if err != nil || json.Unmarshal(r.Data, &names) != nil || names.Arriving != nil { // a move expects what it has stored
 		return err
 	}
-	// It may be on its way. What is stored now is behind the whole batch.
+	// It may be on its way. A message that is stored now is behind the whole batch.
 	if _, err := f.note(ctx); err != nil {
 		if stream.Passes(err) {
 			return err

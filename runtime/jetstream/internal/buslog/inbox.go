@@ -172,8 +172,8 @@ func (c *conn) takenIn(ctx context.Context) (note taken, rev int64, err error) {
 	return note, m.Seq, nil
 }
 
-// sentHeaders are those that a message of the inbox may have, of those that begin as the headers of events do. What
-// cannot be heeded is refused, and not left out.
+// sentHeaders are those that a message of the inbox may have, of those that begin as the headers of events do. The
+// others are refused, and not left out.
 var sentHeaders = []string{typeHeader, versionHeader, metadataHeader}
 
 const ownHeaders = "Busgen-"

@@ -168,7 +168,7 @@ func (p *publisher) recognise(ctx context.Context, r *engine.Record) error {
 }
 
 // lookUp returns what is known of an idempotency key, and the sequence number of the event;
-// zero if nothing is. What has expired is deleted.
+// zero if nothing is. Expired keys are deleted.
 func (p *publisher) lookUp(ctx context.Context, eventType, name string) (key, int64, error) {
 	m, err := p.stream.LastOf(ctx, p.keySubject(eventType, name))
 	if errors.Is(err, stream.ErrNotFound) {

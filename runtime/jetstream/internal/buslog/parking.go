@@ -347,8 +347,8 @@ func (rd *reading) leaveWaitlists(at int) {
 	}
 }
 
-// forgetWaitlists is leaveWaitlists for a part that is not this process's any more. What was freed there is as its
-// record says.
+// forgetWaitlists is leaveWaitlists for a part that is not this process's any more. Rows that were freed there are
+// as their records say.
 func (rd *reading) forgetWaitlists(at int) {
 	rd.leaveWaitlists(at)
 	maps.DeleteFunc(rd.parking.early, func(seq int64, _ *flight) bool { return rd.flights.of(seq) == nil })

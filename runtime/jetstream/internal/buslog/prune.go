@@ -22,7 +22,7 @@ type pruning struct {
 	kept []*engine.Record // what is before, and was needed then, without payloads
 }
 
-// mostKept is how many events are remembered. What comes behind them is read again.
+// mostKept is how many events are remembered. Later ones are read again.
 const mostKept = 1 << 16
 
 // Prune implements [engine.Maintainer]. The newest event stays.

@@ -203,7 +203,7 @@ func (h *handled) tidyUp() {
 }
 
 // A row in memory has what package ledger keeps of a delivery, and that decides what becomes of it. On the stream a row
-// is JSON, with names of its own. What changes there has to be read by the programs beside this one.
+// is JSON, with names of its own. Programs of other versions beside this one must read what changes there.
 
 // storedRow is a row as it is on the stream.
 type storedRow struct {

@@ -218,8 +218,8 @@ func (cs *claims) forgetLeft(at int) {
 	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
-// leave begins to let go of a part, or of the whole. What was polled of it and not begun is dropped when its turn
-// comes.
+// leave begins to let go of a part, or of the whole. Deliveries of it that were polled and not begun are dropped
+// when their turn comes.
 func (u *unit) leave(at int) {
 	p := &u.parts[at]
 	if !p.owned || p.leaving {

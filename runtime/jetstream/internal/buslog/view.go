@@ -14,11 +14,11 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of the
-// records: it guards the fields that follow it, and those of the layers above. A change that needs more than one row
-// holds it all the while. A function that touches what mu guards, and does not take mu itself, is called with mu held:
-// TestWhatTheLockGuardsIsTouchedWithTheLockHeld follows all calls. What a message changes of a subscription is told to
-// its [listener].
+// logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of
+// the records: it guards the fields that follow it, and those of the layers above. A change that needs more than one
+// row holds it all the while. A function that touches what mu guards, and does not take mu itself, is called with mu
+// held: TestWhatTheLockGuardsIsTouchedWithTheLockHeld follows all calls. The [listener] of a subscription is told of
+// each change by a message.
 type logView struct {
 	conn
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known; publishers ask without mu

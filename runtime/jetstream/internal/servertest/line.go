@@ -75,7 +75,7 @@ func (l *Line) InProcessConn() (net.Conn, error) {
 	return lineConn{conn, l}, nil
 }
 
-// Cut ends all connections and allows no new ones. What the process says from now on is lost.
+// Cut ends all connections and allows no new ones. Messages that the process sends from now on are lost.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
