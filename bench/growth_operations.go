@@ -60,7 +60,7 @@ type measured struct {
 
 // operate measures all operations on a file.
 func (d dimension) operate(ctx context.Context, path string, size int) (took map[string]time.Duration, err error) {
-	// What was published while the file was made is not for the measured subscription.
+	// Events that were published while the file was made are not for the measured subscription.
 	if err := change(path, "UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log) WHERE name = '"+
 		measuredName+"'"); err != nil {
 		return nil, err

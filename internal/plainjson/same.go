@@ -10,7 +10,7 @@ import (
 
 // Same reports whether two documents have the same value, however it is written: objects in any order of their keys,
 // texts with any escapes, numbers as 1.50e1 or 15. Of a key that is there twice the last one counts, as for decoders.
-// What is no JSON is only the same as itself, to the byte.
+// A text that is no JSON is only the same as itself, to the byte.
 func Same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -112,7 +112,7 @@ func outgoing(names runtime.CloudEvents, s stored) Event {
 			e.Extensions["causationid"] = s.parentID.String()
 		}
 	}
-	// What is stored is of this program's type and version, also of an event that was received.
+	// A stored event has this program's type and version, also one that was received.
 	e.Type, e.DataSchema = names.TypeOf(s.eventType), names.DataSchemaOf(s.eventType, s.version)
 	setIf(e.Extensions, "correlationid", s.correlationID)
 	for _, name := range []string{"traceparent", "tracestate"} {

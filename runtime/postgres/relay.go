@@ -206,7 +206,7 @@ func (r *relay) report(was, now observe.Outbox, logger *slog.Logger) {
 	}
 }
 
-// bring does what look says. A row is deleted when the bus has its event on disk, and the event is brought when its
+// bring does what look says. It deletes a row when the bus has its event on disk, and brings the event when its
 // transaction is on the disk of the server: so neither is lost, whatever ends in between.
 func (r *relay) bring(ctx context.Context, to outbox.Bus) (v view, relayed int, err error) {
 	try, end := context.WithTimeout(ctx, patience) // a connection may be dead without saying so

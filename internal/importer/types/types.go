@@ -88,8 +88,8 @@ type Spot struct {
 
 func (at Spot) name() string { return at.GoName + catalog.GoName(at.Field) }
 
-// maxInPlace is how deep structs in place may be inside one another; what is inside
-// of them becomes a declared type.
+// maxInPlace is how deep structs in place may be inside one another; structs inside of
+// them become declared types.
 const maxInPlace = 3
 
 // TypeOf returns the type of the values of a schema.

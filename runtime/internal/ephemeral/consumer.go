@@ -335,7 +335,7 @@ func (d *delivery) before(other *delivery) bool {
 	return d.Seq < other.Seq
 }
 
-// Parked implements [engine.Parker]: what waits is in memory.
+// Parked implements [engine.Parker]: waiting deliveries are in memory.
 func (c *Consumer) Parked() bool { return false }
 
 // Behind implements [engine.Parker].

@@ -277,7 +277,7 @@ func (u *unit) complete(p *plan, at int) {
 		u.stored = max(u.stored, p.changes)
 	}
 	u.noteWritten()
-	// What has ended with a row may be due at once.
+	// A delivery that has ended with a row may be due at once.
 	if len(u.sub.rows) > 0 || u.parking.any.Load() {
 		for _, f := range ended {
 			u.endStored(f, u.sub.rows[f.record.Seq])

@@ -257,7 +257,7 @@ func (v *logView) nameOf(s *sub) string {
 
 // release stores everything, and lets go of the subscription.
 func (cl *cluster) release(ctx context.Context, u *unit) error {
-	select { // what is on its way is ours before we let go of it
+	select { // a takeover on its way ends before we let go of it
 	case cl.claiming <- struct{}{}:
 		<-cl.claiming
 	case <-ctx.Done():

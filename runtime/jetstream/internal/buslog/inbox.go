@@ -185,7 +185,7 @@ const sentRoom = 1 << 10
 const mostBody = 4 << 10
 
 // sentOf returns the payload of the event for a message of the inbox, whose subject is the type: at most so many bytes.
-// What is wrong with the message becomes part of it.
+// Faults of the message become part of it.
 func sentOf(m *stream.Stored, most int) ([]byte, error) {
 	s := engine.Sent{ID: first(m.Header, serverIDHeader), Type: m.Subject}
 	wrong := func(format string, args ...any) {

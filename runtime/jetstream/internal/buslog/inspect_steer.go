@@ -98,8 +98,8 @@ func (in *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerReque
 	return answered, err
 }
 
-// Erase implements [engine.Eraser]. A stream is append-only: what was written to it can be
-// deleted, but not changed in its place, and each process of the bus has it in memory.
+// Erase implements [engine.Eraser]. A stream is append-only: a message can be deleted, but
+// not changed in its place, and each process of the bus has it in memory.
 func (in *Inspection) Erase(context.Context, engine.Erasure) (event.Erased, error) {
 	return event.Erased{}, &event.UnsupportedError{
 		Engine: "the engine on JetStream", What: "erase a person",

@@ -18,8 +18,8 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// An atomic batch costs a server that has no others several syncs of its disk, whatever is in it. So what several
-// callers append with idempotency keys meanwhile is stored by the next batch together.
+// An atomic batch costs a server that has no others several syncs of its disk, whatever is in it. So the next
+// batch stores together what several callers append with idempotency keys meanwhile.
 
 // joined has what waits for the next batch.
 type joined struct {

@@ -364,8 +364,8 @@ func (rd *reading) forgetWaitlists(at int) {
 	})
 }
 
-// starved is how many dispositions may be unwritten before nothing further of the log is handed out: what is parked is
-// to leave memory. The deliveries come again when half of them are written.
+// starved is how many dispositions may be unwritten before nothing further of the log is handed out: parked deliveries
+// are to leave memory. The deliveries come again when half of them are written.
 const starved = 4096
 
 // starving reports whether so many are unwritten.

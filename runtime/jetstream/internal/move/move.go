@@ -30,7 +30,7 @@ func Move(ctx context.Context, path, to, actor string, open func() (*stream.Stre
 		return moved, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	// What is in the way is found before the file is labelled.
+	// Obstacles are found before the file is labelled.
 	if err := buslog.Vacant(ctx, s, to, from.Baggage().Log); err != nil {
 		return moved, err
 	}

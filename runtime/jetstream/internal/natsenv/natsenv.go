@@ -53,14 +53,14 @@ type settings struct {
 	API      string `json:"jetstream_api_prefix"`
 	Inbox    string `json:"inbox_prefix"`
 
-	// What is not understood here.
+	// Settings that are not understood here.
 	NSC       string `json:"nsc"`
 	Proxy     string `json:"socks_proxy"`
 	CertStore string `json:"windows_cert_store"`
 }
 
 // Look finds out how to connect. If the caller knows the servers, a context counts only if it is named:
-// what is secret of the selected one is not for any server.
+// the secrets of the selected one are not for any server.
 func Look(known bool) (Found, error) {
 	s, what, err := context(known)
 	if err != nil {
