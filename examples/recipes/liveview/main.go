@@ -55,7 +55,7 @@ func live(w http.ResponseWriter, r *http.Request, bus *runtime.Bus, ending <-cha
 		func(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 			select {
 			case orders <- e:
-			case <-open.Done(): // the page is closed
+			case <-open.Done(): // nobody looks any more
 			case <-ctx.Done():
 			}
 			return nil

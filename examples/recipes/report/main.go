@@ -42,7 +42,7 @@ func subscribe(bus *runtime.Bus) error {
 func writeReport(ctx context.Context, tx runtime.Tx, e runtime.Event[events.ReportRequested]) error {
 	due := e.ScheduledFor
 	if due.IsZero() {
-		due = e.PublishedAt // an operator has asked for it by hand
+		due = e.PublishedAt // somebody has asked for it by hand
 	}
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
