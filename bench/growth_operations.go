@@ -50,7 +50,7 @@ const (
 // measuredName is the subscription that events are measured with.
 const measuredName = "measured"
 
-// A measured program has the bus, and is told when an event is handled by everyone.
+// A measured program has the bus, and is told when all subscriptions have handled an event.
 type measured struct {
 	bus     *bus
 	left    atomic.Int64 // handlers that have yet to run
@@ -60,7 +60,7 @@ type measured struct {
 
 // operate measures all operations on a file.
 func (d dimension) operate(ctx context.Context, path string, size int) (took map[string]time.Duration, err error) {
-	// What was published while the file was made is not for the measured subscription.
+	// Events that were published while the file was made are not for the measured subscription.
 	if err := change(path, "UPDATE busgen_subscriptions SET cursor = (SELECT max(seq) FROM busgen_log) WHERE name = '"+
 		measuredName+"'"); err != nil {
 		return nil, err

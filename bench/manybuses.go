@@ -17,7 +17,7 @@ const eventsOfABus = 100
 // shortLived opens five hundred buses one after the other, each with a file of its own. A
 // hundred publishers publish an event each, a subscription handles them, and the bus is shut
 // down. The bare loop makes the same tables in a new file and inserts the hundred rows in one
-// commit. What a bus has left beside its file is an error, and so are goroutines.
+// commit. Files that a bus leaves beside its own are an error, and so are goroutines.
 func shortLived(ctx context.Context, s *setting) (result, error) {
 	bare, err := s.openLimit(ctx)
 	if err != nil {

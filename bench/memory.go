@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// memoryInterval lies between two looks at the memory. What a process has taken
-// it gives back slowly, so that no peak is missed.
+// memoryInterval lies between two looks at the memory. A process gives memory back
+// slowly, so that no peak is missed.
 const memoryInterval = 2 * time.Millisecond
 
 // watchMemory watches the resident memory of this process until stop is called, which

@@ -85,10 +85,9 @@ func endToEnd(subscriptions int) runner {
 	}
 }
 
-// batched compares a handler of batches with one that gets the same events one by one. Both
-// sides publish alike. What a batch saves is what a handler does once per call: a transaction,
-// a request. A handler that does nothing gains little, because publishing takes longer than
-// handling.
+// batched compares a handler of batches with one that gets the same events one by one. Both sides
+// publish alike. A batch saves what a handler does once per call: a transaction, a request. A
+// handler that does nothing gains little, because publishing takes longer than handling.
 func batched(l load) runner {
 	return func(ctx context.Context, s *setting) (result, error) {
 		together, err := s.bus(ctx, s.file(), l.inBatches())

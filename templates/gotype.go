@@ -87,8 +87,8 @@ func nameIn(t *catalog.Type, name string) *jen.Statement {
 	return jen.Id(name)
 }
 
-// Go types of `go_types:` stand in for the usual ones of built-in types. What needs the value itself, such as a
-// constraint, takes its text and makes a value of the usual type of that.
+// Go types of `go_types:` stand in for the usual ones of built-in types. Code that needs the value itself, such
+// as a constraint, takes its text and makes a value of the usual type of that.
 
 // goTypes emits
 //

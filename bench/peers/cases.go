@@ -132,7 +132,7 @@ func (m *measurement) use(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// It is written down that the event is handled: nobody tells when.
+	// It is written down that the event is handled, but not when.
 	time.Sleep(200 * time.Millisecond)
 	if err := s.close(); err != nil {
 		return err

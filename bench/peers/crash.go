@@ -32,8 +32,8 @@ const (
 	childLimit = "BUSGEN_PEERS_LIMIT" // of the other one
 )
 
-// crash lets a process handle events and kill itself, and another one go on. What both did is
-// in a journal beside the file.
+// crash lets a process handle events and kill itself, and another one go on. A journal beside
+// the file says what both did.
 func crash(ctx context.Context, m *measurement) (result, error) {
 	path, err := m.file()
 	if err != nil {

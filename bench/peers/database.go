@@ -85,7 +85,7 @@ var errNotKept = errors.New("no row is kept of what is handled")
 // copyRow copies the only row of a table n-1 times. Columns are copied unless replace has an
 // expression for them, in which i is the number of the copy; "" leaves a column to its default.
 func copyRow(ctx context.Context, path, table string, n int, replace map[string]string, then ...string) error {
-	// What is copied is not measured, so it is not synced.
+	// The copy is not measured, so it is not synced.
 	db, err := sql.Open(driverNames[mattn], "file:"+(&url.URL{Path: path}).EscapedPath()+"?_journal=WAL&_sync=OFF&_timeout=5000")
 	if err != nil {
 		return err

@@ -90,9 +90,8 @@ func (watermillOffsets) BeforeSubscribingQueries(wsql.BeforeSubscribingQueriesPa
 	return nil, nil
 }
 
-// watermillDB runs each statement in a transaction of its own. Watermill begins one before it
-// reads a page and commits it when the page is handled, which in SQLite would keep everybody
-// else from writing.
+// watermillDB runs each statement in a transaction of its own. Watermill begins one before it reads a
+// page and commits it when the page is handled, which in SQLite would keep all others from writing.
 type watermillDB struct{ wsql.StdSQLBeginner }
 
 func (d watermillDB) BeginTx(context.Context, *sql.TxOptions) (wsql.Tx, error) { return d, nil }

@@ -83,9 +83,9 @@ func (b *books) Close() error {
 
 var errNoAmount = errors.New("a payment of nothing does not belong into the books")
 
-// keep is a handler of batches: it writes many payments with one call. What is wrong with
-// one of them is no reason to try the others again. After a crash it may see a payment twice,
-// so it leaves out what the books have.
+// keep is a handler of batches: it writes many payments with one call. A fault of one of them
+// is no reason to try the others again. After a crash it may see a payment twice, so it
+// leaves out what the books have.
 func (b *books) keep(_ context.Context, batch []runtime.Event[events.PaymentCaptured]) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +128,7 @@ func (b *books) keep(_ context.Context, batch []runtime.Event[events.PaymentCapt
 func (s *shop) writeReport(ctx context.Context, e runtime.Event[events.ReportRequested]) error {
 	until := e.ScheduledFor
 	if until.IsZero() {
-		until = e.PublishedAt // somebody has asked for it
+		until = e.PublishedAt // an operator has asked for it
 	}
 	report := events.ReportWritten{Since: until.AddDate(0, 0, -e.Payload.Days), Until: until, Sums: map[string]int64{}}
 	s.books.mu.Lock()

@@ -65,8 +65,8 @@ func (s *shop) subscribe() error {
 // visible together with the handler's success, as do refunds and the line in the ledger. A
 // failed attempt leaves no trace.
 //
-// The bank takes its time, and everybody who writes to the file waits for a transaction. So
-// this is no transactional handler: it leaves its line for the end.
+// The bank takes its time, and all writers of the file wait for a transaction. So this is
+// no transactional handler: it leaves its line for the end.
 func (s *shop) chargeCard(ctx context.Context, e runtime.Event[events.OrderPlaced]) error {
 	order := e.Payload
 	reference, err := s.bank.charge(ctx, order, e.Attempt)

@@ -25,8 +25,8 @@ func inSession(ctx context.Context, session string) context.Context {
 	return context.WithValue(ctx, sessionKey{}, session)
 }
 
-// stamped writes into the metadata of an event from which visit it comes. Nobody who
-// publishes can forget it.
+// stamped writes into the metadata of an event from which visit it comes. No publisher
+// can forget it.
 func stamped(ctx context.Context, p *runtime.Publication) error {
 	if session, ok := ctx.Value(sessionKey{}).(string); ok {
 		p.Metadata["session"] = session

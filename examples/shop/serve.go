@@ -102,7 +102,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 // knownHosts refuses requests for a name other than localhost. A site could make its name lead
-// to this machine, and read the page with the browser of whoever visits it.
+// to this machine, and read the page with the browser of a visitor.
 func knownHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

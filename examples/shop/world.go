@@ -29,7 +29,7 @@ type declinedError struct{ reason events.DeclineReason }
 
 func (e *declinedError) Error() string { return "the bank declines: " + string(e.reason) }
 
-// errRateLimited is the bank's answer to somebody who asks too often. This bank has
+// errRateLimited is the bank's answer to a client that asks too often. This bank has
 // little to do and never gives it.
 var errRateLimited = errors.New("the bank asks to come back later")
 
@@ -61,7 +61,7 @@ func (b *bank) charge(ctx context.Context, order events.OrderPlaced, attempt int
 	return fmt.Sprintf("%d-%s", order.Number, order.OrderID), nil
 }
 
-// brokenProvider does not accept mail until someone repairs it.
+// brokenProvider does not accept mail until an operator repairs it.
 const brokenProvider = "slowmail.example"
 
 type mailProvider struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/busgen/busgen/internal/diag"
 )
 
-// outside compares what events are called as CloudEvents. No record has it, so only catalogues that are read
-// from files have something to compare. What a catalogue did not say before may be as the program has said it.
+// outside compares what events are called as CloudEvents. No record has it, so only catalogues that are read from
+// files have something to compare. A setting that the old catalogue lacks may be as the program has said it.
 func (c *comparison) outside() {
 	was, is := c.before.CloudEvents, c.after.CloudEvents
 	if was == nil {

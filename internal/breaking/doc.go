@@ -4,7 +4,7 @@
 // ([diag.Direction]). Backward: from its first start on, the new program reads events that the old one has
 // stored. Forward: while both run, or after a rollback, the old program reads events of the new one.
 // [Compare] reports what goes wrong in each direction: events that do not decode, values that the
-// catalogue does not allow, events that nobody handles.
+// catalogue does not allow, events without a handler.
 //
 // Compare assumes the lenient decoding of generated code: a missing field has its default or its zero
 // value, former names of fields are read, unknown fields are ignored, and constraints are not checked. It

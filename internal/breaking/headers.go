@@ -92,7 +92,7 @@ func (c *comparison) headerGone(old *catalog.Header) {
 		message: "header " + old.Name.V + " is gone: new events lack it",
 		hint:    "deploy handlers that do without it first"}
 	if !old.Required.V {
-		d.severity = diag.Note // who reads it expects that it may be missing
+		d.severity = diag.Note // a reader expects that it may be missing
 	}
 	if len(c.after.Headers) > 0 {
 		d.at = c.after.Headers[0].Name.Pos

@@ -17,7 +17,7 @@ type Setting struct {
 	Pos   diag.Position // zero for what is built in
 }
 
-// List returns every setting that means something, in a fixed order. What is
+// List returns every setting that means something, in a fixed order. A policy that is
 // switched off is one setting with the value off.
 func (s Settings) List() []Setting {
 	list := []Setting{{"priority", s.Priority.V.String(), s.Priority.Pos}}

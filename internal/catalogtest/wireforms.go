@@ -12,13 +12,13 @@ import (
 	"github.com/busgen/busgen/internal/catalog"
 )
 
-// WireForms returns payloads that show what the JSON of e is in a version, byte for
-// byte as generated code writes it; none for a version that it does not have. They are
-// made of the shape of the payload alone: examples, constraints and docs do not count.
-// Every field is there, numbers are the largest of their type, and each value of an enum
-// and each variant of a union is in one of them, as far as maxWireForms of them hold it, with
-// 64 KiB in all. What contains itself does so once. A payload that is larger than that has only
-// what it must have, and there is none if even this is larger.
+// WireForms returns payloads that show what the JSON of e is in a version, byte for byte as
+// generated code writes it; none for a version that it does not have. They are made of the
+// shape of the payload alone: examples, constraints and docs do not count. Every field is
+// there, numbers are the largest of their type, and each value of an enum and each variant of a
+// union is in one of them, as far as maxWireForms of them hold it, with 64 KiB in all. A type
+// that contains itself does so once. A payload that is larger than that has only what it must
+// have, and there is none if even this is larger.
 func WireForms(e *catalog.Event, version int) []json.RawMessage {
 	fields, ok := e.FieldsOf(version)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 )
 
 // Visible escapes characters that cannot be printed, or that control a terminal. A message may quote
-// what somebody has written in a catalogue.
+// the text of a catalogue.
 func Visible(text string) string { return words.Escape(text, unicode.IsPrint) }
 
 // Label shows a name in a message, or in the key of a finding: as it is if that is plain to see, and quoted otherwise.

@@ -69,7 +69,7 @@ type eventView struct {
 	At            string
 }
 
-// A scheduleView has no next times: nobody knows when the page is read.
+// A scheduleView has no next times: the page may be read at any time.
 type scheduleView struct {
 	Name, When, Missed, Payload string
 	Doc                         []paragraph
@@ -93,7 +93,7 @@ type subscriptionView struct {
 	Same             bool // delivered as the event is
 }
 
-// A patternView is the entry of a subscription for patterns. What its deliveries are like is with each event.
+// A patternView is the entry of a subscription for patterns. The page shows its deliveries with each event.
 type patternView struct {
 	Name, ID, GoName string
 	Patterns         []string

@@ -20,7 +20,7 @@ type timeline struct {
 	Segments []segment
 	End      int // where the dead letter is
 	Redrive  string
-	Words    string // the same for those who cannot see it
+	Words    string // the same for readers who cannot see it
 }
 
 type dot struct {

@@ -45,7 +45,7 @@ func (d dialect) typeOf(t *catalog.TypeRef, c catalog.Constraints) object {
 	return s
 }
 
-// mayBeNull tells whether a value may be null: what has none is null, and so is a nil list, map or bytes of Go.
+// mayBeNull tells whether a value may be null: an absent value is null, and so is a nil list, map or bytes of Go.
 func mayBeNull(t *catalog.TypeRef, c catalog.Constraints) bool {
 	if t.MayBeNil() || declared(t) != nil {
 		return t.MayBeNil()

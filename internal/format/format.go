@@ -47,8 +47,8 @@ func Check(name, text string) (noun string, ok bool) {
 	return known[i].noun, known[i].valid(text)
 }
 
-// isEmail takes an address without a name in front and without angle brackets. What is before the @ may also be as some
-// providers have it against the standard, such as 1+app[bot]@users.example or a..b@mail.example.
+// isEmail takes an address without a name in front and without angle brackets. The part before the @ may also be as
+// some providers have it against the standard, such as 1+app[bot]@users.example or a..b@mail.example.
 func isEmail(text string) bool {
 	at := strings.LastIndexByte(text, '@')
 	if at < 1 {

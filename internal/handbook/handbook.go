@@ -1,8 +1,8 @@
 // Package handbook finds the command lines that the README and the other pages show, so that tests
 // run them.
 //
-// A test that runs the commands of a page says so with [Runs], and fails if it leaves one out.
-// The test of this package finds pages that no test runs. What cannot be run in a test is in
+// A test that runs the commands of a page says so with [Runs], and fails if it leaves one out. The
+// test of this package finds pages that no test runs. Parts that cannot be run in a test are in
 // notrun.txt, with the reason.
 package handbook
 

@@ -32,8 +32,8 @@ func (r *asyncReader) channelRest(channel *tree.Node, known ...string) {
 	}
 }
 
-// operations3 makes subscriptions of what is received. What is sent is published by the
-// program, and is not in a catalogue.
+// operations3 makes subscriptions of received messages. The program publishes those that
+// it sends: they are not in a catalogue.
 func (r *asyncReader) operations3() {
 	for _, o := range r.root.Get("operations").Properties() {
 		op := r.schemas.Followed(o.Value)

@@ -50,7 +50,7 @@ func (r *asyncReader) headers(event string, message *tree.Node) {
 	}
 }
 
-// headersOf adds the headers that a schema describes, also by parts of it. What was described before stays.
+// headersOf adds the headers that a schema describes, also by parts of it. Headers that were described before stay.
 func (r *asyncReader) headersOf(bodies *yaml.Node, headers *tree.Node, parts *int) {
 	if headers == nil {
 		return

@@ -23,8 +23,8 @@
 // santhosh-tekuri/jsonschema v6 (which our tests use) or google/jsonschema-go v0.4, checks a schema as a whole, stops
 // at its first bad reference, and keeps neither places nor the order of properties. getkin/kin-openapi v0.153 and
 // go-openapi/spec v1.0 read OpenAPI only. pb33f/libopenapi v0.42 keeps places, but is 80,000 lines in 14 modules, with
-// a fork of the YAML reader. What is left to do is 300 lines, most of them about folders, links and findings, which no
-// library has; net/url and os.Root do the rest.
+// a fork of the YAML reader. The rest is 300 lines, most of them about folders, links and findings, which no library
+// has; net/url and os.Root do the rest.
 //
 // The result is formatted, and has no findings when it is read.
 package importer

@@ -1,5 +1,4 @@
-// Package input reads the files that somebody names to the command, in a
-// command line or in a catalogue.
+// Package input reads the files that a command line or a catalogue names.
 //
 // There is one way to do so, because each of these files can be anything: a pipe
 // without a writer, a device without an end, a file of many gigabytes.

@@ -22,7 +22,7 @@ events:
 				return
 			}
 			if f.Sensitive.Written() {
-				return // somebody has thought of it
+				return // the author has thought of it
 			}
 			if word := among(f.Label(), secretWords); word != "" {
 				p.report(subject, f.Name.Pos, "leave it out, send a reference to where it is kept, or mark it sensitive: true",

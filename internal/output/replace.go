@@ -11,7 +11,7 @@ import (
 	"github.com/busgen/busgen/internal/input"
 )
 
-// Replace writes content to the file at path, whoever wrote it before, because the user named it on the
+// Replace writes content to the file at path, whatever wrote it before, because the user named it on the
 // command line. It does not touch a file that has the content already. The new bytes are on disk under a
 // temporary name before the file is replaced; its permissions stay. A symbolic link stays, and the file that
 // it leads to is replaced.

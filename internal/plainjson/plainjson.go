@@ -1,6 +1,7 @@
-// Package plainjson steps through JSON, writes it, and finds what decoders accept although nobody means it:
-// duplicate keys, of which one value would be lost, and strings that are not valid Unicode, which would lose
-// characters. All checks of payloads that a person has written use [Check], so that all refuse the same.
+// Package plainjson steps through JSON, writes it, and finds what decoders accept although no author means
+// it: duplicate keys, of which one value would be lost, and strings that are not valid Unicode, which would
+// lose characters. All checks of payloads that a person has written use [Check], so that all refuse the
+// same.
 package plainjson
 
 import (

@@ -10,7 +10,7 @@ import (
 
 // Same reports whether two documents have the same value, however it is written: objects in any order of their keys,
 // texts with any escapes, numbers as 1.50e1 or 15. Of a key that is there twice the last one counts, as for decoders.
-// What is no JSON is only the same as itself, to the byte.
+// A text that is no JSON is only the same as itself, to the byte.
 func Same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -68,7 +68,7 @@ func plainNumber(n json.Number) string {
 	exponent := 0
 	if scientific {
 		e, err := strconv.ParseInt(power, 10, 32)
-		if err != nil { // beyond all that is a number to anybody
+		if err != nil { // beyond all that any decoder takes for a number
 			return string(n)
 		}
 		exponent = int(e)

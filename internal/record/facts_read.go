@@ -184,8 +184,8 @@ func (r *factReader) fieldFact(f Fact, words []string, isReserved bool) bool {
 	return true
 }
 
-// field reads the value of a fact as that of a field; nil if it is none. What is gone has all types
-// that it was made of in the value.
+// field reads the value of a fact as that of a field; nil if it is none. A removed field has all
+// types that it was made of in the value.
 func (r *factReader) field(f Fact, words []string, isGone bool) *catalog.Field {
 	var s schema.Field
 	if schema.Unmarshal([]byte(f.Value), &s) != nil {
@@ -436,8 +436,8 @@ func (r *factReader) catalogue() *catalog.Catalogue {
 	return c
 }
 
-// removedEvents collects the versions that are gone, by event. Nobody knows which of their fields were
-// removed before.
+// removedEvents collects the versions that are gone, by event. Which of their fields were removed
+// before is unknown.
 func (r *factReader) removedEvents() (all []*catalog.Event) {
 	slices.SortFunc(r.removed, func(a, b removedShape) int {
 		return cmp.Or(strings.Compare(a.event, b.event), cmp.Compare(a.Version.V, b.Version.V))

@@ -9,7 +9,7 @@ import (
 
 // RemovedFacts lists what one catalogue has and the next one does not read any more, as facts about
 // that, because it stays in stored events: names of fields, versions of events, numbers of enums and
-// variants of unions. What was removed before stays removed, until something reads it again.
+// variants of unions. A removed fact stays removed, until the catalogue reads it again.
 func RemovedFacts(before, after *catalog.Catalogue) []Fact {
 	r := removal{seen: map[[2]*catalog.Type]bool{}}
 	now := after.EventsByName()

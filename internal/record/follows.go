@@ -26,7 +26,7 @@ func (r *Record) AlsoSince(earlier ...*Record) {
 func (r *Record) Follows(before *Record, now *catalog.Catalogue, accepted []string) bool {
 	after, reserved := r.withoutRemoved()
 	if len(before.facts) == 0 || len(variants(after)) > 1 {
-		return true // the record has an older form, or nobody has generated since a merge
+		return true // the record has an older form, or no generate has run since a merge
 	}
 	if now == nil {
 		now, _ = ReadFacts(after)

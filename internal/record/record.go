@@ -113,9 +113,9 @@ func lineFinding(at diag.Position, line, message string) *diag.Finding {
 	return f
 }
 
-// Merge returns the record of two branches with the common ancestor base: the lines that both have, and
-// those that one of them added. It keeps a type that one branch no longer uses for the other. What both have added with
-// different lines is compared with the catalogue as each of them has it.
+// Merge returns the record of two branches with the common ancestor base: the lines that both have, and those that one
+// of them added. It keeps a type that one branch no longer uses for the other. Facts that both have added with
+// different lines are compared with the catalogue as each of them has it.
 func (r *Record) Merge(theirs, base *Record) *Record {
 	merged := r.union(theirs, base)
 	merged.forks = slices.Concat(r.forks, theirs.forks, forksOf(r, theirs, base))
@@ -140,7 +140,7 @@ func (r *Record) union(theirs, base *Record) *Record {
 }
 
 // Resolved returns the record of a committed merge: its own lines, and those of the merged records of its
-// parents, because somebody may have committed the file of one side only.
+// parents, because the author of the merge may have committed the file of one side only.
 func (r *Record) Resolved(parents *Record) *Record {
 	all := r.union(parents, &Record{})
 	all.accepted, all.merged, all.forks = parents.accepted, nil, parents.forks

@@ -1,5 +1,5 @@
-// Package short has what tests share that do less with -short. go test -short ./... is for a visitor: it takes a minute.
-// With BUSGEN_TESTS=more in the environment it is for each change, as .ci/run has it. What that leaves out, .ci/long runs.
+// Package short has what tests share that do less with -short. go test -short ./... is for a visitor: it takes a
+// minute. With BUSGEN_TESTS=more in the environment it is for each change, as .ci/run has it. .ci/long runs the rest.
 package short
 
 import (

@@ -16,7 +16,7 @@ import (
 
 // The levels of a [Reason].
 const (
-	Bad  = "bad"  // it stands still, and somebody has to do something
+	Bad  = "bad"  // it stands still, and an operator has to act
 	Warn = "warn" // something waits, as it was told to
 	Good = "good" // it goes on, or has nothing to do
 )

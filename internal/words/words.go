@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Ago says how far a time is from now, as [Span] does: "in 2 h 59 min", "3 min ago". What is past has no
+// Ago says how far a time is from now, as [Span] does: "in 2 h 59 min", "3 min ago". A past time has no
 // seconds from a minute on. A time more than two months away is a date, the zero time nothing.
 func Ago(t, now time.Time) string {
 	switch d := now.Sub(t).Round(time.Second); {

@@ -39,7 +39,7 @@ func (s *Set) tell(key string, old, new Status) {
 	}
 }
 
-// Acquire is [Breaker.Acquire] for a key. The zero Permit with true is for a key that has no failures: whoever gets it calls
+// Acquire is [Breaker.Acquire] for a key. The zero Permit with true is for a key that has no failures: the caller calls
 // [Set.Failure] when the work fails, and nothing otherwise.
 func (s *Set) Acquire(now time.Time, key string, work int64) (Permit, bool) {
 	b := s.active(now, key)

@@ -72,7 +72,7 @@ func keyOf(e *Event) string {
 	return "cloudevents:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// stored is an event of a log, by a handler or by who inspects the log.
+// stored is an event of a log, by a handler or by an inspection.
 type stored struct {
 	id            uuid.UUID
 	seq           int64
@@ -112,7 +112,7 @@ func outgoing(names runtime.CloudEvents, s stored) Event {
 			e.Extensions["causationid"] = s.parentID.String()
 		}
 	}
-	// What is stored is of this program's type and version, also of an event that was received.
+	// A stored event has this program's type and version, also one that was received.
 	e.Type, e.DataSchema = names.TypeOf(s.eventType), names.DataSchemaOf(s.eventType, s.version)
 	setIf(e.Extensions, "correlationid", s.correlationID)
 	for _, name := range []string{"traceparent", "tracestate"} {

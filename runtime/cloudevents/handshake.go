@@ -10,11 +10,10 @@ import (
 )
 
 // AllowOrigins answers the handshake of the webhook specification: senders ask with OPTIONS, and with a name in
-// the header WebHook-Request-Origin, whether they may send events here. Those with one of these names may;
-// "*" stands for all. Others are refused with status 403, and so are their events, if they say where
-// they are from. That protects others from events that nobody wants; it is no authentication. Without
-// it OPTIONS is refused with 405, and senders that ask send nothing. Receive panics if a name is neither
-// that of a host nor "*".
+// the header WebHook-Request-Origin, whether they may send events here. Those with one of these names may; "*"
+// stands for all. Others are refused with status 403, and so are their events, if they say where they are from.
+// That protects receivers from unwanted events; it is no authentication. Without it OPTIONS is refused with
+// 405, and senders that ask send nothing. Receive panics if a name is neither that of a host nor "*".
 func AllowOrigins(origins ...string) ReceiveOption {
 	return func(h *receiver) {
 		if h.origins = slices.Clone(origins); len(origins) == 0 {

@@ -35,7 +35,7 @@ func (e *PermissionError) Error() string {
 	return fmt.Sprintf("webhook %s has not permitted events of %s: %s", e.URL, e.Origin, e.Problem)
 }
 
-// permit is what a receiver has permitted. Who has put something into busy uses the other fields.
+// permit is what a receiver has permitted. The goroutine that has put something into busy uses the other fields.
 type permit struct {
 	busy  chan struct{} // with one place
 	until time.Time
@@ -97,7 +97,7 @@ func (p *permit) forget() {
 	case p.busy <- struct{}{}:
 		p.until = time.Time{}
 		<-p.busy
-	default: // somebody asks at this moment, or soon
+	default: // a sender asks at this moment, or soon
 	}
 }
 

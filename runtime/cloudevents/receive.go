@@ -31,9 +31,9 @@ func MaxRequests(n int) ReceiveOption { return func(h *receiver) { h.maxRequests
 func Within(d time.Duration) ReceiveOption { return func(h *receiver) { h.within = d } }
 
 // Authorize calls f for each event of a request, before anything is stored. An error, or a panic,
-// refuses the request, an error with status 403. f can compare who has sent the request, which a
-// middleware before the handler has put into its context, with the source and the type of
-// the event. It is called from many goroutines at once.
+// refuses the request, an error with status 403. f can compare the sender, which a middleware
+// before the handler has put into the context of the request, with the source and the type of the
+// event. It is called from many goroutines at once.
 func Authorize(f func(r *http.Request, e Event) error) ReceiveOption {
 	return func(h *receiver) { h.authorize = f }
 }
@@ -74,9 +74,9 @@ func OnRefusal(f func(r *http.Request, refusal *Refusal)) ReceiveOption {
 // NAME as ce-NAME, but for correlationid, traceparent and tracestate, which mean the same to the
 // bus. The time never decides about order or delay. The events are in the order of the request.
 //
-// The handler knows nothing of who sends, unless with [Signed] or [Authorize]; put it behind what
-// authenticates others in your program. It is safe for concurrent use. After a shutdown of
-// the bus it answers 503. Receive panics if bus is nil, or an option is not valid.
+// The handler knows nothing of the sender, unless with [Signed] or [Authorize]; put it behind the
+// authentication of your program. It is safe for concurrent use. After a shutdown of the bus it answers
+// 503. Receive panics if bus is nil, or an option is not valid.
 func Receive(bus *runtime.Bus, opts ...ReceiveOption) http.Handler {
 	if bus == nil {
 		panic("cloudevents.Receive: the bus is nil")

@@ -151,7 +151,7 @@ type payloadError struct {
 
 const problemTypes = "https://github.com/busgen/busgen/blob/main/docs/cloudevents.md#"
 
-// write answers the request. What is wrong within this program is not for the sender.
+// write answers the request. The sender is not told of faults within this program.
 func (e *Refusal) write(w http.ResponseWriter) {
 	p := problem{Type: problemTypes + string(e.Kind), Title: http.StatusText(e.Status), Status: e.Status, Detail: clip(e.Err.Error())}
 	if e.Index >= 0 {

@@ -118,7 +118,8 @@ func (f *forwarder) request(ctx context.Context, method string, body []byte, set
 		return nil, fmt.Errorf("webhook %s: %w", f.shown, err)
 	}
 	defer response.Body.Close()
-	// The status is known: nobody waits long for the rest, which only lets the connection be used again.
+	// The status is known: the sender does not wait long for the rest, which only lets the connection be
+	// used again.
 	hurry := time.AfterFunc(patience, cancel)
 	defer hurry.Stop()
 	var refused error

@@ -16,8 +16,8 @@ import (
 
 // Webhook is where [Forward] sends events to.
 type Webhook struct {
-	// URL is where each event is posted to: absolute, of the scheme https or http. What it has
-	// as user and password is sent as basic authentication.
+	// URL is where each event is posted to: absolute, of the scheme https or http. Its user
+	// and password are sent as basic authentication.
 	URL string
 	// Secrets sign each request as Standard Webhooks do (https://www.standardwebhooks.com), with
 	// HMAC-SHA256 over id, time and body: each secret is whsec_ and 24 to 64 random bytes in

@@ -17,10 +17,10 @@ import (
 )
 
 // How the client of NATS treats its connection. A network that is cut and says nothing is
-// noticed after pings times pingInterval; then the client connects to another server. What is
-// sent while there is no connection fails at once, instead of being sent later: the engine
-// tries again by itself. A server that refuses the user is tried again, too: passwords are
-// changed on servers and in programs one after the other.
+// noticed after pings times pingInterval; then the client connects to another server. A
+// message that is sent while there is no connection fails at once, instead of being sent
+// later: the engine tries again by itself. A server that refuses the user is tried again,
+// too: passwords are changed on servers and in programs one after the other.
 const (
 	reconnectWait = 200 * time.Millisecond
 	pingInterval  = 2 * time.Second
@@ -34,8 +34,8 @@ func clientOptions() []nats.Option {
 	}
 }
 
-// logging makes the client tell a logger what happens to the connection while nobody asks, instead of standard error.
-// What it says about an operation, the error of that says as well.
+// logging makes the client tell a logger what happens to the connection between operations, instead of standard
+// error. The error of an operation says as much itself.
 func logging(logger *slog.Logger) nats.Option {
 	return nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		if logger != nil {
@@ -90,7 +90,7 @@ func (k *keeper) dial(ctx context.Context, servers []string, logger *slog.Logger
 var errNoServers = errors.New("the target names no servers: it is nats://server,server/name, and nats:///name only with jetstream.Conn, " +
 	"or if the environment (NATS_URL, a context of the nats command) names some")
 
-// connectError says why there is no connection. Who is refused is refused for certain.
+// connectError says why there is no connection. A refusal is final.
 func connectError(target string, err error) error {
 	wrong := &event.StorageError{Fault: event.Unreachable, Op: "open", Path: target, Err: err, Hint: "check that the servers run, and that this address is theirs"}
 	var refused *net.OpError // of a certificate, by the other side

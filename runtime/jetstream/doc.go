@@ -14,12 +14,11 @@
 //
 // # How it works
 //
-// One stream holds everything: events, positions of subscriptions, deliveries that wait,
-// dead letters, names, pauses. It is used as a replicated transaction log, not as a queue
-// with acknowledgements: consumers of JetStream deliver nothing. What a process says about
-// deliveries is one atomic batch with the next version of the subscription's cursor, and the
-// servers refuse the batch if another process has written the cursor meanwhile. That is the
-// transaction and the lock in one.
+// One stream holds everything: events, positions of subscriptions, deliveries that wait, dead letters, names, pauses.
+// It is used as a replicated transaction log, not as a queue with acknowledgements: consumers of JetStream deliver
+// nothing. A process stores what it has done with deliveries in one atomic batch with the next version of the
+// subscription's cursor, and the servers refuse the batch if another process has written the cursor meanwhile. That is
+// the transaction and the lock in one.
 //
 // Every process may start its bus. A subscription is handled by one of them at a time. When
 // that process stops, another takes its subscriptions over at once; when it dies, as soon as
@@ -44,8 +43,8 @@
 // messages. A client can know sync_interval only if the system account exports
 // $SYS.REQ.SERVER.PING.JSZ to its account.
 //
-// Open fails with a StorageError if the servers are too old (before 2.12), or if the stream is
-// somebody else's, deletes messages by itself, or was written by a newer version of busgen.
+// Open fails with a StorageError if the servers are too old (before 2.12), or if the stream is another program's,
+// deletes messages by itself, or was written by a newer version of busgen.
 //
 // A payload has at most about 60 % of max_payload of the servers, and metadata 48 KiB, because a
 // dead letter has a copy of them: with the default of 1 MiB that is 620 KiB. Publish refuses larger ones.
@@ -53,15 +52,14 @@
 //
 // # When servers or connections are lost
 //
-// The client connects to another server of the address by itself. Publish, Subscribe and Start
-// wait while the servers elect a leader, which takes them some seconds after one was killed.
-// What was sent to a server that did not answer is sent again with the same id, so that it
-// is stored once. After 15 seconds Publish fails with a StorageError. Its field InDoubt says that
-// the event may be stored, because a server has got it and has not answered; without it nothing
-// is stored. Who publishes an event in doubt again uses an idempotency key.
+// The client connects to another server of the address by itself. Publish, Subscribe and Start wait while the servers
+// elect a leader, which takes them some seconds after one was killed. The client repeats requests that a server did not
+// answer, with the same id, so that each is stored once. After 15 seconds Publish fails with a StorageError. Its field
+// InDoubt says that the event may be stored, because a server has got it and has not answered; without it nothing is
+// stored. To publish an event in doubt again, use an idempotency key.
 //
-// Handlers go on meanwhile, and what they return is stored when the servers are back. A process
-// that cannot reach the servers is taken over by another one: at once if its connection
-// has ended, or after eight seconds if it is silent. What it says after that is refused: its
-// handlers' events are not published, and the deliveries are handled again.
+// Handlers go on meanwhile, and what they return is stored when the servers are back. A process that cannot reach the
+// servers is taken over by another one: at once if its connection has ended, or after eight seconds if it is silent.
+// The servers refuse what it stores after that: its handlers' events are not published, and the deliveries are handled
+// again.
 package jetstream

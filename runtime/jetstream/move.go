@@ -28,10 +28,10 @@ type Moved = buslog.Moved
 // letters, subscriptions with their names and positions, pauses, schedules, and idempotency
 // keys. It fails if a process dispatches from the file, or if the target was used before.
 //
-// From its beginning on nothing can be published to the file and nothing in it changes; who
-// opens it is told where its events are. Move may end at any moment, by an error or with the
-// process: called again with the same path and target, it goes on, and nothing is there twice.
-// Programs can open the target when it is done. Events that are settled stay in the file.
+// From its beginning on nothing can be published to the file and nothing in it changes; a
+// program that opens it is told where its events are. Move may end at any moment, by an error or
+// with the process: called again with the same path and target, it goes on, and nothing is there
+// twice. Programs can open the target when it is done. Events that are settled stay in the file.
 //
 // progress is called from time to time, by the goroutine that called Move; it may be nil. The
 // options are those of [Engine].
@@ -47,7 +47,7 @@ func Move(ctx context.Context, path, target string, progress func(Moved), opts .
 
 // TakeBack makes a file that was moved, or whose move has begun, one of a bus again, as it was
 // when the move began. It returns where its events were moved to, or "" if they were not: that
-// bus is left as it is. Whoever uses both handles events twice.
+// bus is left as it is. A program that uses both handles events twice.
 func TakeBack(ctx context.Context, path string) (target string, err error) {
 	return sqlite.TakeBack(ctx, path)
 }

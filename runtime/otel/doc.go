@@ -14,12 +14,12 @@
 // trace goes on after a restart and in other processes. A traceparent that the program has
 // given itself stays, and the span is linked to it.
 //
-// Each attempt makes a span "process order.placed" of kind consumer, from before the payload
-// is decoded until it is decided what comes of the attempt, which it says. It is a child of
-// the span that has published the event, and linked to it. A retry is also linked to the
-// attempt before it, if that was in this process. With [WithRetriesApart] a retry begins a
-// trace of its own, which is linked. A batch has one span, with a link to each event. What a
-// handler publishes with its context belongs to the trace of its attempt.
+// Each attempt makes a span "process order.placed" of kind consumer, from before the payload is
+// decoded until it is decided what comes of the attempt, which it says. It is a child of the span
+// that has published the event, and linked to it. A retry is also linked to the attempt before it,
+// if that was in this process. With [WithRetriesApart] a retry begins a trace of its own, which is
+// linked. A batch has one span, with a link to each event. Events that a handler publishes with its
+// context belong to the trace of its attempt.
 //
 // A delivery that becomes a dead letter although no handler was called, because it has
 // expired or ended its process, has a span "settle order.placed".

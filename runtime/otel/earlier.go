@@ -9,9 +9,8 @@ import (
 	"github.com/busgen/busgen/runtime/observe"
 )
 
-// earlier remembers the spans of attempts that are followed by others, so that these are
-// linked to them. It is a comfort: what does not fit, and what was before a restart, is
-// forgotten.
+// earlier remembers the spans of attempts that are followed by others, so that these are linked
+// to them. It is a comfort: spans that do not fit, and those of before a restart, are forgotten.
 type earlier struct {
 	mu       sync.Mutex
 	now, old map[delivery]trace.SpanContext // the old ones are dropped when there are as many new ones

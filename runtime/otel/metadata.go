@@ -10,7 +10,7 @@ import (
 // w3c reads and writes trace contexts as the keys traceparent and tracestate of metadata.
 var w3c propagation.TraceContext
 
-// What is longer is not read: metadata may come from anywhere. A traceparent of the present
+// Longer values are not read: metadata may come from anywhere. A traceparent of the present
 // version has 55 bytes, and a tracestate is passed on if it has 512 bytes or less.
 const (
 	traceParentLimit = 256

@@ -23,13 +23,13 @@ type config struct {
 	apart   bool
 }
 
-// WithTracerProvider sets who makes spans; nil for nobody. The default is the global
+// WithTracerProvider sets the provider of spans; nil for none. The default is the global
 // provider of package otel.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(c *config) { c.tracers = p }
 }
 
-// WithMeterProvider sets who collects metrics; nil for nobody. The default is the global
+// WithMeterProvider sets the provider of metrics; nil for none. The default is the global
 // provider of package otel.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(c *config) { c.meters = p }

@@ -13,7 +13,7 @@ import (
 	"github.com/busgen/busgen/runtime/observe"
 )
 
-// stepFailed is the error.type of a step: what has failed is its function, or the storing.
+// stepFailed is the error.type of a step: its function has failed, or the storing.
 const stepFailed = "step"
 
 // step makes the span of a step that is done, under that of the attempt.

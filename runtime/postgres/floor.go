@@ -3,10 +3,10 @@ package postgres
 // floor is the number up to which a relay need not look: rows that it has deleted lie there, which the server steps
 // over as long as some transaction keeps a snapshot from before. Below it no row can appear any more.
 //
-// A transaction may draw a number, and commit after those who have drawn greater ones. It has its id before it draws
-// the number (insertMany). So after the relay has deleted the row with the number top, in a transaction with the id
-// later, all transactions that have drawn a smaller number have a smaller id. Once none of these is open, all their
-// rows can be seen. The look that sees so brings those, and then top is the floor.
+// A transaction may draw a number, and commit after transactions that have drawn greater ones. It has its id before
+// it draws the number (insertMany). So after the relay has deleted the row with the number top, in a transaction
+// with the id later, all transactions that have drawn a smaller number have a smaller id. Once none of these is
+// open, all their rows can be seen. The look that sees so brings those, and then top is the floor.
 //
 // Numbers and ids begin anew when a server is restored from a backup or another takes over. So the floor is 0 again
 // after an error and once a minute.

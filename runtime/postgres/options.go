@@ -39,8 +39,8 @@ func WithSchema(name string) Option {
 var validSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
 // WithPoll sets how long a [Relay] waits until it looks again: least after it has found something, and twice as long
-// each time that it finds nothing, up to most. The default is 5 ms and 50 ms. What the program publishes with [In] and
-// the bus of the relay begins with least again.
+// each time that it finds nothing, up to most. The default is 5 ms and 50 ms. A publish with [In] and the bus of the
+// relay makes it begin with least again.
 func WithPoll(least, most time.Duration) Option {
 	return func(s *settings) error {
 		if least < time.Millisecond || most < least || most > time.Minute {

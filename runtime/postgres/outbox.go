@@ -27,7 +27,7 @@ import (
 // publishing with [runtime.WithMaxPending].
 //
 // A publisher whose connection fails tries again for 15 s. Then its *[event.StorageError] is InDoubt if the event may
-// be stored. What is sent twice is delivered once.
+// be stored. A record that is sent twice is delivered once.
 func Outbox(db DB, opts ...Option) runtime.Option {
 	t, err := newTables(db, opts)
 	if err == nil && (t.keep > 0 || t.listen != nil) {

@@ -55,7 +55,7 @@ func withRelay(db DB, opts []Option, around func(*relay) outbox.Relay) runtime.O
 	}).(runtime.Option)
 }
 
-// relay implements [outbox.Relay]. What is above mu belongs to the goroutine of Run.
+// relay implements [outbox.Relay]. The fields above mu belong to the goroutine of Run.
 type relay struct {
 	*tables
 	bell  *bell
@@ -83,7 +83,7 @@ const (
 	standbyPause = time.Second
 	// failedPause is how long it waits after an error, at most.
 	failedPause = time.Second
-	// ringPause is how long it waits after somebody has published, which is for all that is published meanwhile.
+	// ringPause is how long it waits after a publish, so that it takes all that is published meanwhile.
 	ringPause = 5 * time.Millisecond
 	// resetEvery is how often it looks from the beginning.
 	resetEvery = time.Minute
@@ -206,7 +206,7 @@ func (r *relay) report(was, now observe.Outbox, logger *slog.Logger) {
 	}
 }
 
-// bring does what look says. A row is deleted when the bus has its event on disk, and the event is brought when its
+// bring does what look says. It deletes a row when the bus has its event on disk, and brings the event when its
 // transaction is on the disk of the server: so neither is lost, whatever ends in between.
 func (r *relay) bring(ctx context.Context, to outbox.Bus) (v view, relayed int, err error) {
 	try, end := context.WithTimeout(ctx, patience) // a connection may be dead without saying so

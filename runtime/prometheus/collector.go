@@ -15,7 +15,7 @@ import (
 // Collector is a [prometheus.Collector] for one bus. It is safe for concurrent use.
 type Collector struct {
 	bus      *runtime.Bus
-	path     string // of the file; empty if nobody has said it
+	path     string // of the file; empty if it is unknown
 	patience time.Duration
 
 	mu                   sync.Mutex // one scrape at a time gives names
@@ -110,7 +110,7 @@ func (c *Collector) collectSize(s *sink) error {
 		return err
 	}
 	s.gauge(fileBytes, float64(info.Size()), "database")
-	wal := 0.0 // there is none while nobody has the file open
+	wal := 0.0 // there is none while no process has the file open
 	if info, err := os.Stat(c.path + "-wal"); err == nil {
 		wal = float64(info.Size())
 	}

@@ -1,6 +1,6 @@
-// Package busprom collects the metrics of a bus for Prometheus, with the client library of
-// Prometheus. It is a module of its own, so that programs that do not use it need nothing of
-// that. Who does not have the library uses [runtime.Bus.WriteMetrics], which needs none.
+// Package busprom collects the metrics of a bus for Prometheus, with the client library of Prometheus. It is
+// a module of its own, so that programs that do not use it need nothing of that. Without the library use
+// [runtime.Bus.WriteMetrics], which needs none.
 //
 //	prometheus.MustRegister(busprom.NewCollector(bus, busprom.WithFile("shop.db")))
 //	http.Handle("GET /metrics", promhttp.Handler())

@@ -9,24 +9,23 @@
 //	defer watcher.Close()
 //	err = bus.Start(ctx)
 //
-// What can be tuned is how events are delivered: retry, timeout, slow_after,
-// slow_event_after, expires_after, hold_unknown, max_snoozes, breaker, concurrency, strict_order,
-// batch, limits, errors and redrive, of event types and of the subscriptions that the
-// catalogue declares. New settings apply from the next attempt and the next failure on; a
-// retry that waits keeps its time. Options of the call that subscribes override them, as
-// they override generated code.
+// A file can tune how events are delivered: retry, timeout, slow_after, slow_event_after,
+// expires_after, hold_unknown, max_snoozes, breaker, concurrency, strict_order, batch, limits,
+// errors and redrive, of event types and of the subscriptions that the catalogue declares. New
+// settings apply from the next attempt and the next failure on; a retry that waits keeps its
+// time. Options of the call that subscribes override them, as they override generated code.
 //
-// Of limits, at_once and rate can be tuned, and apply at once: what waits may begin, and what
-// runs keeps its place. A limit of [runtime.WithLimit] stays as it is.
+// Of limits, at_once and rate can be tuned, and apply at once: waiting handlers may begin, and
+// running ones keep their places. A limit of [runtime.WithLimit] stays as it is.
 //
 // A concurrency and a strict_order apply to subscriptions that begin to deliver afterwards: in
 // a bus that runs, the [Report] lists them as needing a restart, and the bus logs that.
 //
-// What is compiled in cannot be tuned: names, payloads, partition keys, priorities,
-// schedules, new and removed events. Nor can a limit that is new, gone or renamed, counts by a
-// field that no limit of the event type counted by, has another hold, or has got or lost its
-// at_once or its rate. If the file differs there, the settings that fit are applied, and the
-// [Report] lists the rest as needing a build.
+// A file cannot tune what is compiled in: names, payloads, partition keys, priorities, schedules,
+// new and removed events. Nor can a limit that is new, gone or renamed, counts by a field that
+// no limit of the event type counted by, has another hold, or has got or lost its at_once or
+// its rate. If the file differs there, the settings that fit are applied, and the [Report]
+// lists the rest as needing a build.
 //
 // A file that cannot be read, or that has findings, changes nothing: the settings
 // that were in force stay. The findings are logged with their positions, once

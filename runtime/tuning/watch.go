@@ -126,7 +126,7 @@ func (w *Watcher) Report() Report {
 
 // start applies the file as it is, without waiting for a second look.
 func (w *Watcher) start() {
-	w.unreadable = 1 // nobody is about to replace it
+	w.unreadable = 1 // no writer is about to replace it
 	w.look(false)
 }
 

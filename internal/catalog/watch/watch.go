@@ -1,10 +1,10 @@
 // Package watch notices changes of a catalogue: of its file, of the files that
 // it includes. It is for "busgen generate --watch" and for package tuning.
 //
-// [File.Look] looks at what the file system says of the files, and reads them only
-// if that has changed or cannot be relied on. A change is one of content unless
-// [File.Touches] is set, and a patient look waits until whoever writes a file is
-// through with it.
+// [File.Look] looks at what the file system says of the files, and reads them only if
+// that has changed or cannot be relied on. A change is one of content unless
+// [File.Touches] is set, and a patient look waits until the writer of a file is through
+// with it.
 package watch
 
 import (

@@ -177,7 +177,7 @@ func (c *call) close() {
 	}
 }
 
-// release closes a file between two looks. Servers do not mind who looks.
+// release closes a file between two looks. Servers do not mind open inspections.
 func (c *call) release() {
 	if !cli.IsAddress(c.target) {
 		c.close()

@@ -149,7 +149,7 @@ func importLetters(c *call) (string, error) {
 // countedLines says how many lines were read. How many there are, it estimates from the size.
 type countedLines struct {
 	from     io.Reader
-	size     int64 // 0 if nobody knows
+	size     int64 // 0 if it is unknown
 	read     int64
 	lines    int
 	progress *terminal.Progress

@@ -66,7 +66,7 @@ func listLimits(c *call) (string, error) {
 	return table.Render(c.screen), nil
 }
 
-// holders names those who hold places of a limit.
+// holders names the deliveries that hold places of a limit.
 func (c *call) holders(all []event.Running) string {
 	if len(all) == 0 {
 		return ""

@@ -168,8 +168,8 @@ func (c *call) lookAtStatus(before event.Status) (event.Status, error) {
 	return c.file.StatusSince(c.context(), before)
 }
 
-// statusText formats a status for people. What is wrong comes first, then the subscriptions, then the rest: a terminal
-// may have 24 lines.
+// statusText formats a status for people. Troubles come first, then the subscriptions, then the rest: a terminal may
+// have 24 lines.
 func (c *call) statusText(status event.Status) string {
 	head := fmt.Sprintf("%s: %s", terminal.Clean(status.Path), terminal.Bytes(status.Size))
 	if !strings.Contains(status.Path, "://") { // only a file has one

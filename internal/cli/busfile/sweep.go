@@ -93,8 +93,8 @@ func (c *call) letterCounts(counts inspect.Counts, done string, err error) (stri
 
 // each does something with each event that the command line names, whatever the others say,
 // and joins the reports and the errors. Of several exit statuses the result has trouble
-// before no, and no before not found. What stops all of them, such as a file that cannot be
-// read, is not tried again.
+// before no, and no before not found. A failure that stops all of them, such as a file that
+// cannot be read, is not tried again.
 func (c *call) each(all []event.Key, do func(one event.Key) (text string, err error)) (string, error) {
 	var report strings.Builder
 	var refused []error

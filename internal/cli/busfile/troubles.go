@@ -79,7 +79,7 @@ func (c *call) pauseLines(pauses []event.PauseState) string {
 	return b.String()
 }
 
-// stalledLines lists what stands still, with who has it.
+// stalledLines lists the subscriptions that stand still, with their owners.
 func (c *call) stalledLines(subscriptions []event.SubscriptionState) string {
 	var b strings.Builder
 	for _, s := range subscriptions {

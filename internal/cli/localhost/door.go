@@ -22,7 +22,7 @@ import (
 //   - requests for a host that is not one of its own, as the browser sends after a site has
 //     made its name lead to this machine (DNS rebinding);
 //   - requests without its cookie, which a browser gets for the token in the address. The
-//     token works once: the address is of no use to who reads it later. Only GET takes it, so
+//     token works once: the address is of no use to a later reader. Only GET takes it, so
 //     that a program which asks with HEAD whether the address works leaves it to the browser.
 //
 // The page is below a folder with a random name, and so is the cookie, because browsers send

@@ -39,8 +39,8 @@ func NewProgress(w io.Writer, lines bool) *Progress {
 	return &Progress{out: w, width: width, began: now}
 }
 
-// At says how much is done: "retried 3,000 of 12,000 dead letters, 480/s, 19 s left". With a whole of 0 nobody knows
-// how much there is. A line of JSON has done, of, per_second and seconds_left, those of them that are known.
+// At says how much is done: "retried 3,000 of 12,000 dead letters, 480/s, 19 s left". With a whole of 0 the total is
+// unknown. A line of JSON has done, of, per_second and seconds_left, those of them that are known.
 func (p *Progress) At(done string, n, whole int, what string) {
 	if p.out == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrNobody says that there is nobody to ask.
+// ErrNobody says that no person can be asked.
 var ErrNobody = errors.New("cannot ask, because there is no terminal")
 
 // Confirm asks a person a question, and reports whether the answer begins with y.

@@ -73,8 +73,8 @@ func (s Screen) fit(line string) string {
 	return Cut(line, s.Width)
 }
 
-// Fold divides a text between the lines of the screen, at its spaces; what is below the first line is indented. A word
-// that is longer than a line stays whole. The text may have been painted. The result ends with a line break.
+// Fold divides a text between the lines of the screen, at its spaces; lines below the first are indented. A word that
+// is longer than a line stays whole. The text may have been painted. The result ends with a line break.
 func (s Screen) Fold(text string) string {
 	if s.Width == 0 {
 		return text + "\n"

@@ -49,8 +49,8 @@ const gap = "  "
 
 // Render returns the table for a screen. Columns in which nothing is written are left out. If the rest is too wide,
 // the widest columns are cut, as far as they allow; then columns are left out, as far as they allow; then rows are
-// folded: what is behind a long name is below it, or, if most rows are too wide, what does not fit is below the row,
-// indented.
+// folded: the columns behind a long name are below it, or, if most rows are too wide, those that do not fit are
+// below the row, indented.
 func (t *Table) Render(screen Screen) string {
 	widths := t.fitted(screen.Width)
 	parts := [][]int{widths}

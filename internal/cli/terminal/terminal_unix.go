@@ -18,8 +18,8 @@ func sizeOf(file *os.File) (width, height int, terminal bool) {
 	return int(size.Col), int(size.Row), true
 }
 
-// waitForHangUp returns true when nobody can read any more what is written to a pipe or a socket, and false if the
-// system cannot tell. It blocks until then.
+// waitForHangUp returns true when a pipe or a socket has no reader any more, and false if the system cannot tell.
+// It blocks until then.
 func waitForHangUp(file *os.File) bool {
 	const neverMind = -1 // how long it takes
 	for {

@@ -19,5 +19,5 @@ func sizeOf(file *os.File) (width, height int, terminal bool) {
 	return int(info.Window.Right-info.Window.Left) + 1, int(info.Window.Bottom-info.Window.Top) + 1, true
 }
 
-// waitForHangUp cannot tell: who writes gets an error.
+// waitForHangUp cannot tell: the writer gets an error.
 func waitForHangUp(*os.File) bool { return false }

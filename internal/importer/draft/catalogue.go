@@ -55,8 +55,8 @@ func (dr *Catalogue) NewType(name string, at diag.Place) *Type {
 	return t
 }
 
-// Bytes writes the catalogue. What its reader refuses, such as a default that does not fit a
-// pattern, is taken out and reported where it came from; nil if no event is left.
+// Bytes writes the catalogue. Parts that its reader refuses, such as a default that does not
+// fit a pattern, are taken out and reported where they came from; nil if no event is left.
 func (dr *Catalogue) Bytes() []byte {
 	if len(dr.Events.Content) == 0 {
 		return nil

@@ -68,7 +68,7 @@ func (e *Evidence) Any() bool { return len(e.all) > 0 || e.none }
 // New returns evidence to which left values may add.
 func New(left int) *Evidence { return &Evidence{of: map[diag.Position]*Shown{}, Left: left} }
 
-// ShownOf is what examples show of a schema. What it returns is not to be changed.
+// ShownOf is what examples show of a schema. The caller must not change it.
 func (ob *Observer) ShownOf(s *tree.Node) *Shown {
 	if of := ob.seen.of[s.Place.Pos]; ob.known && of != nil {
 		return of

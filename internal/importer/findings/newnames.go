@@ -15,7 +15,7 @@ type newName struct {
 	at        diag.Place
 }
 
-// What can have new names. Those of properties are keys of the JSON.
+// The kinds of things that can have new names. Names of properties are keys of the JSON.
 const (
 	Key          = "key"
 	Event        = "event"

@@ -23,8 +23,8 @@ func (n Taken) Unique(name string) string {
 	return free
 }
 
-// Words splits a name in any style: orderPlaced, order_placed, Order Placed,
-// HTTPRequest. What is neither ASCII letter nor digit is dropped.
+// Words splits a name in any style: orderPlaced, order_placed, Order Placed, HTTPRequest.
+// Other characters than ASCII letters and digits are dropped.
 func Words(name string) []string {
 	var all []string
 	var word []rune

@@ -9,8 +9,8 @@ import (
 	"github.com/busgen/busgen/internal/importer/tree"
 )
 
-// flattened makes one schema of a schema and its allOf. What holds only for some values is kept
-// apart, in sometimes.
+// flattened makes one schema of a schema and its allOf. Parts that hold only for some values
+// are kept apart, in sometimes.
 func (sr *Reader) flattened(s *tree.Node) *tree.Node {
 	if f := sr.flat[s]; f != nil {
 		return f

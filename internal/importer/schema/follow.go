@@ -31,7 +31,7 @@ type Use struct {
 }
 
 // A Reader says what the schemas of the documents say, however they say it: by references, in parts, under
-// conditions. What it makes of a schema on the way it makes once.
+// conditions. It makes each derived schema once.
 type Reader struct {
 	*findings.List
 	Files        *files.Set

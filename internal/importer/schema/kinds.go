@@ -170,7 +170,7 @@ func ValuesOfMap(s *tree.Node) (rest *tree.Node, patterned bool) {
 	return rest, false
 }
 
-// SaidBy tells whether the definition itself, and not who refers to it, has said it.
+// SaidBy tells whether the definition itself, and not the schema that refers to it, has said it.
 func (u Use) SaidBy(n *tree.Node) bool {
 	return slices.ContainsFunc(u.Schema.Members, func(m tree.Member) bool { return m.Value == n }) ||
 		u.Def != nil && slices.ContainsFunc(u.Def.Members, func(m tree.Member) bool { return m.Value == n })

@@ -119,8 +119,7 @@ func (sr *Reader) addBeside(v *Variant, beside *tree.Node) {
 	v.Struct.Def = nil
 }
 
-// branch is what a variant is. What stands in an allOf beside the reference may only tell
-// variants apart.
+// branch is what a variant is. The parts of an allOf beside the reference may only tell variants apart.
 func (sr *Reader) branch(b *tree.Node) (Variant, bool) {
 	u := sr.Look(b)
 	v := Variant{At: b.Place, Struct: u}

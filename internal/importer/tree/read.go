@@ -28,8 +28,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Read reads JSON or, if it is not that, YAML. What is wrong in it, but does not keep it from being read, is given
-// to report.
+// Read reads JSON or, if it is not that, YAML. report gets the faults that do not keep it from being read.
 func Read(file string, source []byte, report reporter) (*Node, error) {
 	source = bytes.TrimPrefix(inUTF8(source), []byte("\uFEFF"))
 	if !utf8.Valid(source) {

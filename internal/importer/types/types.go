@@ -88,8 +88,8 @@ type Spot struct {
 
 func (at Spot) name() string { return at.GoName + catalog.GoName(at.Field) }
 
-// maxInPlace is how deep structs in place may be inside one another; what is inside
-// of them becomes a declared type.
+// maxInPlace is how deep structs in place may be inside one another; structs inside of
+// them become declared types.
 const maxInPlace = 3
 
 // TypeOf returns the type of the values of a schema.
@@ -185,8 +185,8 @@ func (tm *Maker) kindOf(s *tree.Node) string {
 	return ""
 }
 
-// implied says that a schema that does not name a type becomes one, although values of others match it, too. Who lists
-// properties, or values, leaves no doubt.
+// implied says that a schema that does not name a type becomes one, although values of others match it, too. A schema
+// that lists properties, or values, leaves no doubt.
 func (tm *Maker) implied(s *tree.Node, kind string) {
 	if s.Get("type") != nil || s.Get("properties") != nil || schema.ValuesIn(s) != nil {
 		return

@@ -171,7 +171,7 @@ func bound(kind catalog.Kind, text *string, at diag.Position) (v catalog.Value[c
 }
 
 // pattern returns no pattern if the text is nil. It keeps a text that is not a regular expression here: a
-// pattern that was dropped would look like one that somebody adds, and payloads would pass unchecked.
+// pattern that was dropped would look like one that is added, and payloads would pass unchecked.
 func pattern(text *string, at diag.Position) (v catalog.Value[catalog.Pattern]) {
 	if text == nil {
 		return v

@@ -84,7 +84,7 @@ func textOf(e *catalog.Event, part any) string {
 type eventSchema struct {
 	Event       string                 `json:"event"`
 	Version     int                    `json:"version"`
-	PartitionBy string                 `json:"partition_by,omitempty"` // a personal field, for who erases a person
+	PartitionBy string                 `json:"partition_by,omitempty"` // a personal field, for erasing a person
 	Payload     ordered[Field]         `json:"payload"`
 	History     map[int]ordered[Field] `json:"history,omitempty"`
 	Types       map[string]Type        `json:"types,omitempty"` // written by [Parts]

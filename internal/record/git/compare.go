@@ -76,7 +76,7 @@ func (w *generated) record() (*record.Record, error) {
 		}
 	}
 	if !record.IsRecord(w.present) {
-		return nil, nil // a file that somebody has written is found when it would be replaced
+		return nil, nil // a file written by hand is found when it would be replaced
 	}
 	return record.Read(w.path, w.present), nil
 }

@@ -17,10 +17,10 @@ const (
 	mostChanges = 20
 )
 
-// takenBack returns records that a later commit has changed without generating,
-// as "git revert" does, or a rebase in which git has merged the lines of the
-// record. What was published in between is still stored. The next generate after
-// such a commit writes all of it into the record.
+// takenBack returns records that a later commit has changed without generating, as "git
+// revert" does, or a rebase in which git has merged the lines of the record. Events that
+// were published in between are still stored. The next generate after such a commit
+// writes all of it into the record.
 func (g *repository) takenBack() (lost []*record.Record) {
 	changes := g.changes()
 	for i, change := range changes {

@@ -6,7 +6,7 @@
 // a payload: it calls a handler with it. Programs call [runtime.Publish], [runtime.Subscribe] and their like, or the
 // generated functions.
 //
-// The functions are not inlined: what is inside of the runtime would be compiled with them. A careless edit of generated
+// The functions are not inlined: internals of the runtime would be compiled with them. A careless edit of generated
 // code makes them panic, so that no memory is read as what it is not.
 package bind
 

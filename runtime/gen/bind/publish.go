@@ -16,7 +16,7 @@ func Publish(ctx context.Context, to runtime.Publisher, t runtime.Definition, pa
 	return inner.Publish(ctx, to, t, copied("Publish", t, payload), opts)
 }
 
-// copied returns a payload from the runtime with what payload points to, which may be on the stack of who has called a
+// copied returns a payload from the runtime with what payload points to, which may be on the stack of the caller of a
 // function here: see [deep.Assigner].
 func copied(function string, t runtime.Definition, payload any) any {
 	if got, want := reflect.TypeOf(payload), reflect.PointerTo(inner.PayloadOf(t)); got != want {

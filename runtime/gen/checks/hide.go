@@ -6,7 +6,7 @@ import (
 )
 
 // Hide takes the values out of the messages about the field at path, and about what is in
-// it: the catalogue says that the field is sensitive. What is asked of the field stays.
+// it: the catalogue says that the field is sensitive. The constraint of the field stays.
 // Keys of maps are hidden with the values.
 func (p *Problems) Hide(path string) {
 	for i, problem := range p.found {

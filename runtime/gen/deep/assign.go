@@ -19,8 +19,8 @@ func AssignerOf(t reflect.Type) Assigner {
 // Assign copies the value that from points to into the one that to points to. Both are pointers to values of the type.
 //
 // The value at from may be on the stack of the caller, because the compiler can tell that its pointer is not kept. Of
-// [reflect.Value.Set] it could not tell that. What the value refers to, such as the bytes of its strings, is kept, so it
-// must not be on a stack; [reflect.Copy] does not say that to the compiler, and keeps does.
+// [reflect.Value.Set] it could not tell that. Memory that the value refers to, such as the bytes of its strings, is
+// kept, so it must not be on a stack; [reflect.Copy] does not say that to the compiler, and keeps does.
 func (a Assigner) Assign(to, from any) {
 	keeps(from)
 	reflect.Copy(reflect.NewAt(a.array, pointerIn(to)).Elem(), reflect.NewAt(a.array, pointerIn(from)).Elem())

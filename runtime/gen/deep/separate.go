@@ -6,7 +6,7 @@ import (
 )
 
 // Separate makes the value that p points to a deep copy of what it was assigned from. It calls the methods Clone of
-// types that have one. What is in fields that are not exported stays shared. It panics if the value contains itself.
+// types that have one. Fields that are not exported stay shared. It panics if the value contains itself.
 func Separate(p any) { separate(reflect.ValueOf(p).Elem(), 0) }
 
 // endless is the number of values inside of each other from which on a value is taken to contain itself.

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// hasSeconds reports whether an offset from UTC has seconds, as before the 1930s. RFC 3339 has no form for it: who leaves
-// the seconds out, as encoding/json does, writes another moment. So moments with such an offset are written in UTC.
+// hasSeconds reports whether an offset from UTC has seconds, as before the 1930s. RFC 3339 has no form for it: a writer
+// that leaves the seconds out, as encoding/json does, writes another moment. So moments with such an offset are written
+// in UTC.
 func hasSeconds(offset int) bool { return offset%60 != 0 }
 
 // inUTC returns value, a pointer, or a pointer to a copy, in which the moments whose offset from UTC has seconds are in
-// UTC. It is for values that encoding/json writes. What value points to stays as it is.
+// UTC. It is for values that encoding/json writes. The moments that value points to stay as they are.
 func inUTC(value any) any {
 	var w walk
 	if moved, found := w.moved(reflect.ValueOf(value)); found && !w.endless {

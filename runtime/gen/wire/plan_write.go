@@ -14,7 +14,7 @@ import (
 )
 
 // append appends the JSON of the value at an address to buf, which is what w has written so far. It hands buf on, and
-// w gets it only before somebody else writes: code that appends to a local variable is faster.
+// w gets it only before other code writes: code that appends to a local variable is faster.
 func (p *plan) append(w *Writer, buf []byte, at unsafe.Pointer) []byte {
 	switch p.kind {
 	case boolean:

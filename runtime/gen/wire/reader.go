@@ -24,8 +24,9 @@ type Reader struct {
 	texts  []byte // memory that short texts share; nil if each has its own
 }
 
-// sharing is how many bytes the texts of several values share, which are then allocated once. Who keeps one of these
-// texts keeps the memory of all, so it is not much, and a text of more than an eighth of it has memory of its own.
+// sharing is how many bytes the texts of several values share, which are then allocated once. A program that keeps
+// one of these texts keeps the memory of all, so it is not much, and a text of more than an eighth of it has memory
+// of its own.
 const sharing = 512
 
 // NewReader returns a Reader of data. It does not change data, and values other than

@@ -54,9 +54,9 @@ type scratch struct {
 	results []byte // memory that the next results share
 }
 
-// sharedResults is how many bytes the results of several Encodes share, which are then allocated once. Who keeps one of
-// them keeps the memory of all, so it is not much, and a result of more than an eighth of it has memory of its own. Go
-// allocates this size faster than 4 KiB: it asks for room for five at once, and of those of 4 KiB for two.
+// sharedResults is how many bytes the results of several Encodes share, which are then allocated once. A program that
+// keeps one of them keeps the memory of all, so it is not much, and a result of more than an eighth of it has memory of
+// its own. Go allocates this size faster than 4 KiB: it asks for room for five at once, and of those of 4 KiB for two.
 const sharedResults = 4864
 
 // keep returns a copy of what was written.
@@ -71,7 +71,7 @@ func (s *scratch) keep(written []byte) []byte {
 	at := len(s.results)
 	s.results = s.results[:at+n] // append would also write the pointer again, as set says
 	copy(s.results[at:], written)
-	return s.results[at : at+n : at+n] // who appends to it gets memory of its own
+	return s.results[at : at+n : at+n] // an append to it gets memory of its own
 }
 
 var scratches = sync.Pool{New: func() any { s := newScratch(); return &s }}

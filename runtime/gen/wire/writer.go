@@ -34,8 +34,8 @@ func (w *Writer) Finish() (encoded []byte, ok bool) { return w.buf, !w.gaveUp }
 // reset makes w ready for the next value, in the memory of the last one.
 func (w *Writer) reset() { w.buf, w.depth, w.gaveUp = w.buf[:0], 0, false }
 
-// set makes buf what somebody has appended to it. That is nearly always in the same memory: then the pointer to it is not
-// written again, of which the garbage collector would be told.
+// set replaces buf by what the caller has appended to. That is nearly always in the same memory: then the pointer to it
+// is not written again, of which the garbage collector would be told.
 func (w *Writer) set(buf []byte) {
 	if cap(buf) == cap(w.buf) { // append never moves to as much memory
 		w.buf = w.buf[:len(buf)]

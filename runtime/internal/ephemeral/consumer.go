@@ -1,10 +1,10 @@
 // Package ephemeral makes a consumer of a watch: the engine's side of a subscription that
 // has no name in the log and ends with the process.
 //
-// Each [Consumer] reads the log from where its subscription began. What has to come again
-// (retries, snoozes, delayed events) is in memory, and bounded: while PutOffLimit
-// deliveries wait to be tried again nothing is read, so the subscription lags behind. It
-// writes nothing, and nobody but its dispatcher knows of its deliveries.
+// Each [Consumer] reads the log from where its subscription began. Deliveries that have
+// to come again (retries, snoozes, delayed events) are in memory, and bounded: while
+// PutOffLimit deliveries wait to be tried again nothing is read, so the subscription lags
+// behind. It writes nothing, and only its dispatcher knows of its deliveries.
 package ephemeral
 
 import (
@@ -100,7 +100,7 @@ func (c *Consumer) Close() {
 	c.watch.Close()
 }
 
-// ring wakes whoever polls.
+// ring wakes the dispatcher that polls.
 func (c *Consumer) ring() {
 	c.mu.Lock()
 	wake := c.wake
@@ -165,7 +165,7 @@ func (c *Consumer) notePruned(missed int64, atEnd bool) {
 	}
 }
 
-// Express implements [engine.Source]. What is ephemeral has no backlog but that in memory.
+// Express implements [engine.Source]. An ephemeral subscription has no backlog but that in memory.
 func (c *Consumer) Express() (critical, high bool) { return false, false }
 
 // PollExpress implements [engine.Source].
@@ -247,8 +247,8 @@ func (c *Consumer) take(r *engine.Record) *delivery {
 	return nil
 }
 
-// PollEvent implements [engine.Source]. Nobody waits for these deliveries, so none is
-// taken out of turn.
+// PollEvent implements [engine.Source]. No publisher waits for these deliveries, so none
+// is taken out of turn.
 func (c *Consumer) PollEvent(int64) (*engine.Delivery, time.Time, error) {
 	return nil, time.Time{}, nil
 }
@@ -335,7 +335,7 @@ func (d *delivery) before(other *delivery) bool {
 	return d.Seq < other.Seq
 }
 
-// Parked implements [engine.Parker]: what waits is in memory.
+// Parked implements [engine.Parker]: waiting deliveries are in memory.
 func (c *Consumer) Parked() bool { return false }
 
 // Behind implements [engine.Parker].

@@ -7,7 +7,7 @@ import (
 )
 
 // place is where a value is in a payload; nil for the payload itself. Its text is not made
-// before somebody needs it: a payload of strangers may have a long one for each of a million
+// before it is needed: a payload of strangers may have a long one for each of a million
 // values.
 type place struct {
 	in   *place

@@ -49,7 +49,7 @@ var things = map[string]bool{
 	"open": true, "stat": true, "lstat": true, "mkdir": true, "exec": true, "chdir": true,
 }
 
-// plainName is a name or a path of letters: what has digits may be made for an event.
+// plainName is a name or a path of letters: a name with digits may be made for an event.
 var plainName = regexp.MustCompile("^[\"'`][A-Za-z_./-]{1,64}[\"'`]$")
 
 // names reports whether a quotation is the name of such a thing.

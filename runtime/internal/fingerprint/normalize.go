@@ -16,10 +16,9 @@ import (
 //	<n>     numbers with their signs and units, in any base; identifiers of letters
 //	        and digits; random tokens (base64)
 //
-// Digits at the end of a word are a number: order17 becomes order<n>. What says what has
-// failed stays: short codes behind the words for them (status 404, exit code 137, SQLSTATE
-// 23505), and quoted names of things such as tables and files. Normalizing twice gives the same as once. The result is at most three times as long as the
-// message.
+// Digits at the end of a word are a number: order17 becomes order<n>. Parts that say what has failed stay: short codes
+// behind the words for them (status 404, exit code 137, SQLSTATE 23505), and quoted names of things such as tables and
+// files. Normalizing twice gives the same as once. The result is at most three times as long as the message.
 func Normalize(message string) string {
 	n := normalizer{in: message}
 	for n.in != "" {

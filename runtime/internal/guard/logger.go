@@ -51,7 +51,7 @@ const missing = "lines of the bus are missing here: the log handler had blocked 
 const (
 	// Patience is how long a line, or other code of the program beside its handlers, is waited for.
 	Patience = 100 * time.Millisecond
-	// linesKept is how many lines wait behind one that blocks. What comes after these is lost, and counted.
+	// linesKept is how many lines wait behind one that blocks. Further lines are lost, and counted.
 	linesKept = 1000
 )
 
@@ -65,7 +65,7 @@ type patient struct {
 // sink is what the handlers of a logger have in common.
 type sink struct {
 	mu     sync.Mutex
-	late   int    // lines that are written, and nobody waits for any more
+	late   int    // lines that are still being written, without a caller that waits
 	behind []line // wait for these
 	lost   int
 }
@@ -73,7 +73,7 @@ type sink struct {
 // call is a line that is being written.
 type call struct {
 	written chan struct{} // closed when it is
-	left    bool          // nobody waits for it; guarded by the sink's mu
+	left    bool          // its caller waits no more; guarded by the sink's mu
 }
 
 type line struct {

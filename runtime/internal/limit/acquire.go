@@ -7,7 +7,7 @@ import (
 )
 
 // Call is room that a goroutine uses until End: its own, or that of a grant or of another
-// call, which it shares. It is free again when nobody uses it, in whatever order they end.
+// call, which it shares. It is free again when the last user has ended.
 type Call struct {
 	held *held
 	lap  int // of the room, if the call works in it beside a handler that has lent it; else 0
@@ -29,8 +29,8 @@ func (g *Grant) Join(u Use) *Call {
 	return g.held[at].join()
 }
 
-// Join returns a call in the same room; nil if nobody uses that any more. The room may be
-// lent: see [Call.Regain].
+// Join returns a call in the same room; nil if that is free. The room may be lent: see
+// [Call.Regain].
 func (c *Call) Join() *Call {
 	s := c.held.limit.set
 	s.mu.Lock()
@@ -46,10 +46,9 @@ func (h *held) join() *Call {
 	return &Call{held: h}
 }
 
-// Regain returns the call when its room is not lent. Until then it waits, like others, and takes
-// the room back for itself and those that come later; the rest of the grant stays lent. When the
-// last of them has ended, the room is lent again. What it returns in other cases is as of [Set.Acquire];
-// then the call has ended.
+// Regain returns the call when its room is not lent. Until then it waits, like others, and takes the room
+// back for itself and those that come later; the rest of the grant stays lent. When the last of them has
+// ended, the room is lent again. In other cases it returns what [Set.Acquire] does; then the call has ended.
 func (c *Call) Regain(ctx context.Context) (*Call, error) {
 	h := c.held
 	s := h.limit.set

@@ -14,7 +14,7 @@ import (
 type bucket struct {
 	limit   *Limit
 	key     string
-	lends   int              // places that whoever has them has lent
+	lends   int              // places that their holders have lent
 	used    int              // places; more than AtOnce after some came back by force
 	full    time.Time        // when it is full again
 	by      engine.LimitRate // the numbers that it goes by: those of the limit, or of another process

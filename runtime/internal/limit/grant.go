@@ -36,7 +36,7 @@ func (h *held) lend() {
 	h.lends++
 }
 
-// unlend undoes lend whoever has the place.
+// unlend undoes lend, also if another holder has taken the place.
 func (h *held) unlend() {
 	h.lent = false
 	h.lap++
@@ -62,8 +62,8 @@ func (g *Grant) Release() {
 	g.free()
 }
 
-// free gives back what nobody uses any more: all of it, and only then others are told, so that
-// one that needs several places does not find the first of them taken.
+// free gives back the places that are not used any more: all of them, and only then wakes the
+// waiters, so that one that needs several places does not find the first of them taken.
 func (g *Grant) free() {
 	freed := false
 	g.held = slices.DeleteFunc(g.held, func(h *held) bool {
@@ -184,7 +184,7 @@ func (g *Grant) TakeBack() bool {
 	return true
 }
 
-// Force undoes Lend whoever has the places.
+// Force undoes Lend, also if other holders have taken the places.
 func (g *Grant) Force() {
 	if g == nil {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// What a rate uses is in the file before it is used, so that it holds over restarts and
-// kill -9, and for all processes together. A lease is a part of a rate that one process has,
-// from the time at which its bucket is full again to another one; it is used up in memory,
-// and no two leases overlap. What is not used in time is lost, so that it cannot be used
-// together with what others have later.
+// What a rate uses is in the file before it is used, so that it holds over restarts and kill
+// -9, and for all processes together. A lease is a part of a rate that one process has, from
+// the time at which its bucket is full again to another one; it is used up in memory, and no
+// two leases overlap. The unused part of a lease is lost with its time, so that it cannot be
+// used together with later leases of others.
 //
 // All processes follow one clock, which the file keeps.
 
@@ -28,9 +28,9 @@ const storePause = time.Second
 // clock returns the time of the file. The caller holds mu.
 func (s *Set) clock() time.Time { return s.zero.Add(s.now()) }
 
-// tick moves the clock of the file on. As long as nobody else does, it goes with the monotonic
-// clock of the process; after that, the wall clock tells how long ago that was. If it was
-// set back meanwhile, or set forward as far as this process can know, the clock of the file rather loses time.
+// tick moves the clock of the file on. As long as no other process does, it goes with the monotonic clock of
+// the process; after that, the wall clock tells how long ago that was. If it was set back meanwhile, or set
+// forward as far as this process can know, the clock of the file rather loses time.
 func (s *Set) tick(stored Time) Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

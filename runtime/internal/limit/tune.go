@@ -2,9 +2,8 @@ package limit
 
 import "github.com/busgen/busgen/runtime/declare"
 
-// Tune gives limits of the set other numbers: AtOnce, Rate and Per. Whether they
-// have places and a rate stays as it is. What holds a place keeps it, and waiters that
-// have room by then begin.
+// Tune gives limits of the set other numbers: AtOnce, Rate and Per. Whether they have places and
+// a rate stays as it is. Holders of a place keep it, and waiters that have room by then begin.
 func (s *Set) Tune(all ...declare.Limit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

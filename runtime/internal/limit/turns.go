@@ -2,9 +2,9 @@ package limit
 
 import "slices"
 
-// Whose turn it is follows from what is free and who waits, and from nothing else: whenever
-// that changes, kick looks at all waiters in their order, and tells everybody who may begin.
-// So nobody has to pass a turn on, and none can be lost.
+// Whose turn it is follows from the free room and the waiters, and from nothing else:
+// whenever that changes, kick looks at all waiters in their order, and tells each one that
+// may begin. So no waiter has to pass a turn on, and no turn can be lost.
 
 // look calls f with each waiter that may begin, in their order, of all or of one owner. One
 // that is ready claims its buckets: those behind it may not begin, unless they are of the
@@ -31,7 +31,7 @@ func (s *Set) look(of *Owner, f func(w *Waiter)) {
 	}
 }
 
-// claimed tells whether a waiter of somebody else has claimed a bucket that w needs.
+// claimed tells whether a waiter of another owner has claimed a bucket that w needs.
 func (w *Waiter) claimed() bool {
 	return slices.ContainsFunc(w.needs, func(n need) bool {
 		return n.claim == w.set.looks && (n.several || w.owner == nil || n.claimer != w.owner)
@@ -49,7 +49,7 @@ func (w *Waiter) claim() {
 	}
 }
 
-// kick tells everybody who may begin.
+// kick tells each waiter that may begin.
 func (s *Set) kick() {
 	if s.again = true; s.kicking {
 		return

@@ -17,7 +17,7 @@ type need struct {
 }
 
 // Waiter is something that needs room in buckets, and gets all of it or nothing. Until it is
-// parked nobody knows of it.
+// parked the set does not know it.
 type Waiter struct {
 	Of any // for the owner
 
@@ -71,7 +71,7 @@ func (n need) placesFree() bool {
 	return n.places == 0 || n.bucket.free(min(n.places, n.bucket.limit.AtOnce))
 }
 
-// hears tells whether somebody takes the turn of the waiter if it is ready.
+// hears tells whether the owner of the waiter takes its turn if it is ready.
 func (w *Waiter) hears() bool { return w.owner == nil || w.owner.listening && !w.blocked }
 
 // passed tells whether another waiter goes before this one. One of the same owner does if it

@@ -23,9 +23,9 @@ type Relay interface {
 type Bus struct {
 	Target string // of the log, for operators
 	Logger *slog.Logger
-	// Take stores those records that the log does not have, in order, and on disk when the error is nil. What cannot
-	// be an event of this bus it makes a dead letter of [Subscription]. The records at the indexes that it
-	// returns are too large for that, and not stored. After an error some may be stored, and are known when they come again.
+	// Take stores those records that the log does not have, in order, and on disk when the error is nil. A record that
+	// cannot be an event of this bus becomes a dead letter of [Subscription]. The records at the indexes that it returns
+	// are too large for that, and not stored. After an error some may be stored, and are known when they come again.
 	Take func(ctx context.Context, records []engine.Record) (left []int, err error)
 	// Inspect returns the log as operators see it. It is closed with the bus.
 	Inspect func(ctx context.Context) (engine.Inspection, error)

@@ -36,7 +36,7 @@ func (s *Shape) HideSent(payload []byte) (json.RawMessage, *Veil) {
 	event, veil := s.Hide(sent.Version, sent.Payload)
 	beside := veil // what hides the same values in other texts
 	if sent.Payload == nil {
-		veil, beside = &Veil{}, HidesAll // nobody knows which values there are
+		veil, beside = &Veil{}, HidesAll // which values there are is unknown
 	}
 	all := members(payload)
 	for i, m := range all {

@@ -12,7 +12,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns the entries of an object; text is valid JSON or empty. What is no object has none.
+// members returns the entries of an object; text is valid JSON or empty. Other values have none.
 func members(text []byte) (all []member) {
 	s := plainjson.Scanner{Rest: text}
 	if len(text) == 0 || s.Next() != "an object" {
@@ -24,7 +24,7 @@ func members(text []byte) (all []member) {
 	return all
 }
 
-// items returns the items of a list; text is valid JSON. What is no list has none.
+// items returns the items of a list; text is valid JSON. Other values have none.
 func items(text []byte) (all []json.RawMessage) {
 	s := plainjson.Scanner{Rest: text}
 	if s.Next() != "a list" {

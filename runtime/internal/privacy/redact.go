@@ -53,7 +53,7 @@ func (r redaction) structure(s *structure, value json.RawMessage) json.RawMessag
 		switch f := fields.byKey[m.key]; {
 		case f == nil:
 			if s.variants == nil || m.key != s.discriminator {
-				continue // nobody reads it
+				continue // no program reads it
 			}
 		case f.personal && f.of.optional:
 			continue
@@ -153,7 +153,7 @@ func required(s *structure, value json.RawMessage) (all []member) {
 	return all
 }
 
-// Person is who is erased: by values that name the person, such as a customer's number or an e-mail address.
+// Person is the person to be erased: the values that name it, such as a customer's number or an e-mail address.
 type Person []string
 
 // In reports whether a text names the person: whether it has one of the values in it as a word of its own.
@@ -162,7 +162,7 @@ func (p Person) In(text string) bool {
 }
 
 // Erase replaces the person in a text, also as Go and JSON quote it. It reports whether the text has changed. A part of
-// an address stays, and so does an address that is a part of a longer one: these are somebody else's.
+// an address stays, and so does an address that is a part of a longer one: these are another person's.
 func (p Person) Erase(text string) (string, bool) { return p.replace(text, outsideAddresses) }
 
 func (p Person) replace(text string, within boundary) (string, bool) {
@@ -190,7 +190,7 @@ func (p Person) replace(text string, within boundary) (string, bool) {
 }
 
 // IsKey reports whether a key names the person. A value that is a part of a longer name, such as 4711 of order-4711,
-// does not: a key of somebody else is never lost.
+// does not: a key of another person is never lost.
 func (p Person) IsKey(key string) bool {
 	_, is := p.replace(key, alone)
 	return is

@@ -7,9 +7,9 @@ import (
 	"github.com/busgen/busgen/internal/plainjson"
 )
 
-// Restore returns a payload that somebody has typed who was shown another one with hidden values, with these values where
-// they are as they were shown: of the payload that is stored. All are valid JSON. In a list, that is an item that is as it was
-// shown, at its place: nobody could tell which of the others it was. It is false if a hidden value stands anywhere else.
+// Restore returns a payload that an operator has typed over another one with hidden values, with the stored values
+// where these are as they were shown. All are valid JSON. In a list, that is an item that is as it was shown, at its
+// place: which of the others it was could not be told. It is false if a hidden value stands anywhere else.
 func Restore(typed, shown, stored json.RawMessage) (restored json.RawMessage, ok bool) {
 	switch {
 	case !strings.Contains(string(typed), Hidden):

@@ -3,8 +3,8 @@
 // catalogue.
 //
 //	[Read]          reads a schema
-//	[Shape.Hide]    replaces what is sensitive, for people who look
-//	[Shape.Redact]  replaces what is personal, for good
+//	[Shape.Hide]    replaces sensitive values, for people who look
+//	[Shape.Redact]  replaces personal values, for good
 //	[Shape.Names]   reports whether a payload is about a person
 //	[Carried]       says whose fields are in a payload that carries another
 //	[Shape.Compare] says how the fields differ from those of another schema

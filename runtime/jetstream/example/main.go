@@ -7,8 +7,8 @@
 // checks that every order was handled by every subscription, and ends with status 0 if so.
 // It takes about half a minute and leaves nothing behind.
 //
-// main.go tells the story, shop.go is what a program of yours has, and servers.go is what
-// somebody sets up for it.
+// main.go tells the story, shop.go is what a program of yours has, and servers.go is what an
+// operator sets up for it.
 package main
 
 import (

@@ -82,7 +82,7 @@ func (s *stage) startServer(i int) (err error) {
 
 // probe makes a stream on three servers, and deletes it.
 func (s *stage) probe() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // who has no leader does not answer
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // a server without a leader does not answer
 	defer cancel()
 	return s.ask(ctx, func(js jetstream.JetStream) error {
 		if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "probe", Subjects: []string{"probe"}, Replicas: 3}); err != nil {

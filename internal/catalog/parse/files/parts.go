@@ -124,7 +124,7 @@ func (r *Parts) includes(p *part) []*part {
 }
 
 // filesOf returns the files that one text of an include names. The reader is incomplete after
-// a finding: what is not read is missed elsewhere.
+// a finding: other parts may need a file that was not read.
 func (r *Parts) filesOf(item *yaml.Node, text string, p *part) []string {
 	refuse := func(hint, format string, args ...any) []string {
 		r.Incomplete = true

@@ -150,7 +150,7 @@ func (r *Reader) TextOf(o Object, key string) (catalog.Value[string], *yaml.Node
 	return catalog.Value[string]{}, nil
 }
 
-// Texts reads the texts of a list, if e is one. What is no text is left out.
+// Texts reads the texts of a list, if e is one. Other items are left out.
 func (r *Reader) Texts(e Entry, what, want string) iter.Seq2[*yaml.Node, catalog.Value[string]] {
 	return func(yield func(*yaml.Node, catalog.Value[string]) bool) {
 		switch {

@@ -135,7 +135,7 @@ func (r *mixing) mayMixIn(m *mixer, use *catalog.Mixin) bool {
 	return true
 }
 
-// bring adds the fields that mixins bring, and what they reserve. What comes on two ways is there once.
+// bring adds the fields that mixins bring, and what they reserve. A field that comes on two ways is there once.
 func (r *mixing) bring(m *mixer) {
 	var fields []*catalog.Field
 	var reserved []reservedName

@@ -15,14 +15,14 @@ import (
 // ahead while handlers work. Subscriptions that lag alike share one.
 
 const (
-	// mostReaders is how many readers a process has at once. Who gets none reads in pages.
+	// mostReaders is how many readers a process has at once. A subscription without one reads in pages.
 	mostReaders = 4
 	// bytesAhead is how many bytes a reader has in memory at most, but for the last event, and Sizes.Ahead how many
-	// events. As much again is kept for those who lag a bit behind the first.
+	// events. As much again is kept for subscriptions that lag a bit behind the first.
 	bytesAhead = 4 << 20
-	// aheadTime is how long somebody waits for a reader. Then a page is asked for, and the leader if there is none.
+	// aheadTime is how long a subscription waits for a reader. Then a page is asked for, and the leader if there is none.
 	aheadTime = 200 * time.Millisecond
-	// unusedTime is after how long a reader ends that nobody has asked.
+	// unusedTime is after how long an unused reader ends.
 	unusedTime = 2 * time.Second
 )
 
@@ -40,17 +40,17 @@ type aheadReader struct {
 	last   int64 // message; from-1 before the first event
 	events []*engine.Record
 	slots  []uint8 // of the events
-	bytes  int     // of the events that nobody has asked for yet
-	asked  int64   // the newest message that somebody has asked for
+	bytes  int     // of the events that no subscription has asked for yet
+	asked  int64   // the newest message that a subscription has asked for
 	used   time.Time
 	over   context.Context // it has ended
 	cancel context.CancelFunc
-	news   chan struct{} // closed when events have come; nil while nobody waits
-	room   chan struct{} // closed when somebody has asked for a newer message; nil while it does not wait
+	news   chan struct{} // closed when events have come; nil while none is waited for
+	room   chan struct{} // closed when a newer message was asked for; nil while it does not wait
 }
 
-// after returns events from a message on, up to a page, and their slots. It returns none if nobody reads them, or
-// they do not come soon.
+// after returns events from a message on, up to a page, and their slots. It returns none if no reader has them,
+// or they do not come soon.
 func (a *ahead) after(on *conn, seq, end int64) (events []*engine.Record, slots []uint8) {
 	a.mu.Lock()
 	r := a.readerOf(on, seq, end)
@@ -85,7 +85,7 @@ func (a *ahead) after(on *conn, seq, end int64) (events []*engine.Record, slots 
 	}
 }
 
-// readerOf returns the reader who comes to a message, or has it. The caller holds mu.
+// readerOf returns the reader that comes to a message, or has it. The caller holds mu.
 func (a *ahead) readerOf(on *conn, seq, end int64) *aheadReader {
 	for _, r := range a.readers {
 		if r.from <= seq && seq <= r.last+1 {
@@ -102,7 +102,7 @@ func (a *ahead) readerOf(on *conn, seq, end int64) *aheadReader {
 	return r
 }
 
-// run reads until nobody needs it any more.
+// run reads until it is not used any more.
 func (r *aheadReader) run(on *conn) {
 	go r.read(on)
 	unused := time.NewTicker(unusedTime)
@@ -219,7 +219,7 @@ func (r *aheadReader) take(seq int64) (events []*engine.Record, slots []uint8) {
 	return events, slots
 }
 
-// forget keeps no more of the events that somebody has had than there may be of others.
+// forget keeps no more of the events that were read than there may be of others.
 func (r *aheadReader) forget(had int) {
 	drop, bytes := had, 0
 	for drop > 0 && had-drop < Sizes.Ahead && bytes < bytesAhead {

@@ -12,8 +12,8 @@ import (
 )
 
 // patience is how long an append waits for the servers, through all of its tries. Then it fails,
-// and if a try was sent that nobody has answered, its outcome is in doubt. Servers elect
-// another leader in that time: it takes them 4 to 9 seconds.
+// and if a try was sent and not answered, its outcome is in doubt. Servers elect another leader
+// in that time: it takes them 4 to 9 seconds.
 const patience = 15 * time.Second
 
 // lookTimeout is the last part of patience, in which a server that has not acknowledged an event may answer something else.
@@ -30,8 +30,8 @@ type publisher struct {
 }
 
 // Append implements [engine.Appender]. One record is one message. Several, or one with an
-// idempotency key, are an atomic batch. The client sends what all callers append at a time
-// together, so nobody has to collect it.
+// idempotency key, are an atomic batch. The client sends together what all callers append
+// at a time, so no code has to collect it.
 func (p *publisher) Append(ctx context.Context, records []engine.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (p *publisher) Append(ctx context.Context, records []engine.Record) error {
 		err := p.store(ctx, records)
 		if errors.Is(err, stream.ErrConflict) {
 			again = true
-			continue // somebody else has used a key meanwhile, or records are not new
+			continue // another publisher has used a key meanwhile, or records are not new
 		}
 		err = p.unacknowledged(ctx, p.storage("append", err))
 		if p.noteWrite(err, records); err != nil {
@@ -188,7 +188,7 @@ func (p *publisher) storeOn(msgs []*stream.Msg, until time.Time, before int64, t
 			}
 			return t.first, nil
 		case errors.Is(err, stream.ErrStored), doubt != nil && errors.Is(err, stream.ErrConflict):
-			// This was stored by a former try, or somebody else has used a key.
+			// This was stored by a former try, or another publisher has used a key.
 			first, found, wrong := p.findStored(ctx, msgs, before)
 			switch {
 			case found:

@@ -20,8 +20,8 @@ import (
 
 // Arrival is a bus that goes on in the place of one of another engine. Its events come in
 // batches, each with the record of how far the move has come, under the condition that nothing
-// else was appended to the stream meanwhile. So who moves knows the sequence numbers before it
-// sends, may die at any moment, and what it sends twice is stored once.
+// else was appended to the stream meanwhile. So the moving process knows the sequence numbers
+// before it sends, may die at any moment, and what it sends twice is stored once.
 type Arrival struct {
 	conn    // it knows the subjects and messages
 	baggage *engine.Baggage
@@ -126,7 +126,7 @@ func (a *Arrival) readRegistry(ctx context.Context) (r registry, err error) {
 	return r, json.Unmarshal(m.Data, &r)
 }
 
-// vacant makes sure that nobody uses the stream, and reads where it ends.
+// vacant makes sure that no bus uses the stream, and reads where it ends.
 func (a *Arrival) vacant(ctx context.Context) (err error) {
 	if a.state.Last, err = a.stream.Last(ctx); err != nil {
 		return err

@@ -267,7 +267,7 @@ func (u *unit) askChanged(answered bool) {
 	}
 }
 
-// askedEvents returns the events that somebody wishes to have cancelled and that have no row.
+// askedEvents returns the events that a caller wishes to have cancelled and that have no row.
 func (st *storing) askedEvents() map[int64]*engine.Record {
 	h := st.in
 	h.mu.Lock()
@@ -286,8 +286,7 @@ func (st *storing) askedEvents() map[int64]*engine.Record {
 	return events
 }
 
-// answers returns the messages that answer whoever wishes to have deliveries cancelled, but for those that the plan
-// settles.
+// answers returns the answers to wishes to have deliveries cancelled, but for those that the plan settles.
 func (u *unit) answers(p *plan, events map[int64]*engine.Record, parts map[int]bool) (msgs []*stream.Msg) {
 	room := batchRoom
 	if u.alone {

@@ -11,14 +11,14 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// The claims say which handlers run, so that who takes over after a crash knows. They are in the cursor. There are two
-// modes:
+// The claims say which handlers run, for the process that takes over after a crash. They are in the cursor. There are
+// two modes:
 //
 //   - Exactly: the claim is stored before the handler is called. Only handlers in the stored cursor can run, so that a
 //     process that dies with one of them was ended by it.
 //   - Busy, which the stored cursor says: handlers run that may not be in it, because so many begin that waiting would
-//     cost too much. Their claims are stored within busyDelay. After a crash nobody knows who has ended the process, so
-//     it counts for nobody.
+//     cost too much. Their claims are stored within busyDelay. After a crash it is unknown which handler has ended the
+//     process, so it counts for none.
 //
 // A unit is busy when more handlers begin than burst in exactWindow, or burstOfAll in all units of the process, until
 // none has begun for as long. All cursors that it has say so. After a crash while it was busy, it is exact for the next
@@ -97,9 +97,9 @@ func (u *unit) calmDown() {
 	u.openShortcut()
 }
 
-// Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but nobody waits
-// until the claim is stored: keys are computed for many events. So code that ends the process within
-// some microseconds is not always found out, unless the event is a suspect.
+// Prepare implements [engine.Settler]. Decoding is claimed as an attempt is, but does not wait until
+// the claim is stored: keys are computed for many events. So code that ends the process within some
+// microseconds is not always found out, unless the event is a suspect.
 func (c *consumer) Prepare(d *engine.Delivery) {
 	u, h := c.unit, c.unit.in
 	h.mu.Lock()
@@ -199,7 +199,7 @@ func (cs *claims) begin(f *flight, started time.Time) {
 	f.begun, f.returned, f.started = true, false, started.UnixNano() // a member of a group may have returned before
 }
 
-// cancelled reports whether somebody has cancelled a delivery.
+// cancelled reports whether a delivery was cancelled.
 func (c *consumer) cancelled(f *flight) bool {
 	_, ok := c.unit.cancelled(f.record.Seq)
 	return ok
@@ -245,7 +245,7 @@ func (c *consumer) SetWaiting(d *engine.Delivery, waits bool) {
 	if f := c.flight(d); f != nil {
 		f.waits = waits
 		if c.unit.touch(f.slot(), false); !waits && (h.alone || f.asked) {
-			go h.tellCallsSoon() // whoever calls holds locks
+			go h.tellCallsSoon() // the caller holds locks
 		}
 	}
 }
@@ -310,14 +310,14 @@ func (h *handled) youth() time.Duration {
 // not wait for the answer: what the operating system has taken to send outlives the process.
 //
 // The same is true of the key of a suspect. Its claim is stored while the key is computed, and stays until the next
-// record of its subscription, for which the process waits. What it says here, it need not wait for.
+// record of its subscription, for which the process waits. It need not wait for what it says here.
 //
 // Others need no second record: their first crash makes them suspects, and counts once at most.
 
 // Suspects run alone. While one does, the record says so, too: what the stored cursors say of other handlers is over,
 // also that a subscription is busy. A process whose handlers end quickly never has a moment in which no cursor says so,
-// and no crash would ever count. So who begins next to a suspect, or after it, waits until the process has said that it
-// is not alone any more.
+// and no crash would ever count. So a handler that begins next to a suspect, or after it, waits until the process has
+// said that it is not alone any more.
 
 // called is the record of the suspects whose handlers a process has called. It is read only when
 // the process has died.
@@ -333,7 +333,7 @@ type call struct {
 	Started time.Time `json:"started"` // as in its claim
 }
 
-// calledTime is how long the record is kept: longer than anybody takes to take over.
+// calledTime is how long the record is kept: longer than any process takes to take over.
 const calledTime = 7 * 24 * time.Hour
 
 // call says that the handlers of suspects are called now, of flights of one unit. It gives mu back meanwhile.
@@ -357,7 +357,7 @@ func (h *handled) tellCalls() {
 	h.mu.Lock()
 }
 
-// tellCallsSoon is tellCalls for who cannot wait.
+// tellCallsSoon is tellCalls for callers that cannot wait.
 func (h *handled) tellCallsSoon() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 // Due times are stored by the wall clock, because they have to survive the process. The wall
 // clock can be set back; then everything that waits would wait for longer by as much. So a
 // process that waits for deliveries compares the wall clock with the monotonic one, and moves
-// the due times of its view with it. A row says when its due time was set, too. No row can
-// have been written in the future: if the clock was set back while nobody looked, or is behind
+// the due times of its view with it. A row says when its due time was set, too. No row can have
+// been written in the future: if the clock was set back while no process looked, or is behind
 // that of the process which has written the row, the row waits for its whole wait at most.
 //
-// Delayed events are promised for a time of the wall clock and are left alone. Of their rows
-// nobody has set the due time.
+// Delayed events are promised for a time of the wall clock and are left alone. No process has
+// set the due time of their rows.
 
 const (
 	// clockTolerance is how far the clocks may part between two looks without anything
@@ -22,12 +22,11 @@ const (
 	clockTolerance = 100 * time.Millisecond
 	// clockLook is how often a process looks while something waits.
 	clockLook = 200 * time.Millisecond
-	// clocksApart is how far the clocks of two machines may be apart without anybody being
-	// told.
+	// clocksApart is how far the clocks of two machines may be apart without a warning.
 	clocksApart = time.Second
 )
 
-// clock is the wall clock of a process, and how far it was when somebody looked last.
+// clock is the wall clock of a process, and how far it was at the last look.
 type clock struct {
 	wall func() time.Time // time.Now, but in tests
 
@@ -97,8 +96,8 @@ func (v *logView) watchClock() {
 	}
 }
 
-// followClock notices that the wall clock was set, and lets everybody poll whose due times
-// that concerns.
+// followClock notices that the wall clock was set, and lets all consumers poll whose due
+// times that concerns.
 func (v *logView) followClock() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

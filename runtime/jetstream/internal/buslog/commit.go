@@ -173,8 +173,8 @@ func (u *unit) send(p *plan) bool {
 		default:
 		}
 		if errors.Is(err, stream.ErrConflict) || errors.Is(err, stream.ErrInDoubt) || errors.Is(err, stream.ErrStored) {
-			// Somebody else has changed one of the records, or this was stored already: the
-			// view says so when it has everything.
+			// Another process has changed one of the records, or this was stored already: the view
+			// says so when it has everything.
 			if errors.Is(err, stream.ErrInDoubt) {
 				h.mu.Lock()
 				p.msgs = nil                   // they are not sent again
@@ -190,7 +190,7 @@ func (u *unit) send(p *plan) bool {
 				u.plan = nil
 			}
 			h.mu.Unlock()
-			if failed != nil || u.tries > 0 { // somebody else is at it, too
+			if failed != nil || u.tries > 0 { // another process is at it, too
 				u.pause(min(time.Duration(u.tries+1)*flushDelay, time.Second))
 			}
 			if u.tries++; u.tries%lookTries == 0 {
@@ -277,7 +277,7 @@ func (u *unit) complete(p *plan, at int) {
 		u.stored = max(u.stored, p.changes)
 	}
 	u.noteWritten()
-	// What has ended with a row may be due at once.
+	// A delivery that has ended with a row may be due at once.
 	if len(u.sub.rows) > 0 || u.parking.any.Load() {
 		for _, f := range ended {
 			u.endStored(f, u.sub.rows[f.record.Seq])

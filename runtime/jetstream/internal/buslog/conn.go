@@ -17,8 +17,8 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// conn is the ground of a log: the stream, what the log was opened with, and whether it is still open. What it does
-// needs the servers and no record. Its fields are set once, or safe for concurrent use.
+// conn is the ground of a log: the stream, what the log was opened with, and whether it is still open. Its methods
+// need the servers and no record. Its fields are set once, or safe for concurrent use.
 type conn struct {
 	stream   *stream.Stream
 	target   string
@@ -69,7 +69,7 @@ func (c *conn) isClosed() bool {
 	}
 }
 
-// ended is the error for who uses the log when it is closed or broken.
+// ended is the error for calls of a log that is closed or broken.
 func (c *conn) ended() error {
 	if why := c.broken.Load(); why != nil {
 		return why
@@ -102,7 +102,7 @@ func (c *conn) waits(ctx context.Context, began time.Time, err error) bool {
 	return false
 }
 
-// noteWrite remembers how storing events has ended. What is too large says nothing about the servers.
+// noteWrite remembers how storing events has ended. An event that is too large says nothing about the servers.
 func (c *conn) noteWrite(err error, events []engine.Record) {
 	if err == nil && !c.writing.Fails() || errors.Is(err, stream.ErrTooLarge) || errors.Is(err, nats.ErrMaxPayload) {
 		return
@@ -135,8 +135,8 @@ func (c *conn) cannotWrite(ctx context.Context) (*event.StorageError, time.Time)
 	return nil, time.Time{}
 }
 
-// Refusal returns the class of an error with which the servers refuse to store or to read for a stream, and what to do. What
-// passes by itself, such as that the stream has no leader, is no refusal.
+// Refusal returns the class of an error with which the servers refuse to store or to read for a stream, and what to do.
+// An error that passes by itself, such as that the stream has no leader, is no refusal.
 func Refusal(err error, name string) (fault event.Fault, hint string, known bool) {
 	if errors.As(err, new(*stream.DeniedError)) {
 		return event.ReadOnly, "give the user this permission: docs/jetstream.md has all that a program needs", true

@@ -19,7 +19,7 @@ type consumer struct {
 	wake  func()
 	fresh []flight                                                   // memory of those that come
 	note  func(*engine.Delivery, engine.Disposition) []engine.Record // of a dead letter
-	heeds func() bool                                                // of whoever polls, see [engine.Source]; nil if nobody says
+	heeds func() bool                                                // of the dispatcher, see [engine.Source]; may be nil
 	calls uint64                                                     // that poll or settle
 	gone  bool                                                       // another consumer has taken its place, or the log is closed
 }
@@ -77,7 +77,7 @@ func (cl *cluster) LetGo(ctx context.Context, from engine.Consumer) error {
 	return cl.release(ctx, u)
 }
 
-// end ends the consumer. What it has polled and not settled comes again.
+// end ends the consumer. Deliveries that it has polled and not settled come again.
 func (c *consumer) end() {
 	c.gone, c.wake = true, func() {}
 	u := c.unit
@@ -235,7 +235,7 @@ func (c *consumer) PollExpress(dst []*engine.Delivery, _, _ int) ([]*engine.Deli
 	return dst, nil
 }
 
-// Reread implements [engine.Source]. What the log knows is the view of this process, which follows the servers.
+// Reread implements [engine.Source]. The log knows the view of this process, which follows the servers.
 func (c *consumer) Reread() (soon bool) {
 	h := c.unit.in
 	h.mu.Lock()

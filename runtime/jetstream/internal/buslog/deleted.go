@@ -11,11 +11,11 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// An administrator can delete what is the bus's: with nats stream purge, which takes a filter, or nats stream rmm.
-// This process has the newest of all records in its view. It stores them again: the registry, without which nobody can open
-// the stream, and the cursors and rows of what it handles some seconds later, others when it is about to replace them. Of
-// an old row it has no copy, and makes it from the event, without the attempts. Events that were deleted and are not in
-// memory are lost, and old rows with them.
+// An administrator can delete what is the bus's: with nats stream purge, which takes a filter, or nats stream rmm. This
+// process has the newest of all records in its view. It stores them again: the registry, without which no bus can open
+// the stream, and the cursors and rows of what it handles some seconds later, others when it is about to replace them.
+// Of an old row it has no copy, and makes it from the event, without the attempts. Events that were deleted and are not
+// in memory are lost, and old rows with them.
 
 // recordsTime is how long after something was stored a process looks whether its records are there. An idle one does not.
 const recordsTime = 5 * time.Second
@@ -126,7 +126,7 @@ func (f *follower) lookForDeleted(ctx context.Context, msgs []*stream.Msg) {
 	}
 }
 
-// restore stores a record of the view again that was deleted, unless somebody else has, and says so.
+// restore stores a record of the view again that was deleted, unless another process has, and says so.
 func (f *follower) restore(ctx context.Context, subject string, rev int64) {
 	switch restored, lost := f.storeAgain(ctx, subject, rev); {
 	case restored:
@@ -136,7 +136,8 @@ func (f *follower) restore(ctx context.Context, subject string, rev int64) {
 	}
 }
 
-// storeAgain stores a record of the view again. It reports neither if somebody else has, or the servers do not answer.
+// storeAgain stores a record of the view again. It reports neither if another process has, or the servers do not
+// answer.
 func (f *follower) storeAgain(ctx context.Context, subject string, rev int64) (restored, lost bool) {
 	f.mu.Lock()
 	data, known := f.recordOf(ctx, subject, rev)

@@ -25,7 +25,7 @@ func (c *consumer) Settle(one engine.Settled, others []engine.Settled) {
 	}
 }
 
-// settle is Settle for who holds mu.
+// settle is Settle for callers that hold mu.
 func (c *consumer) settle(d *engine.Delivery, v engine.Disposition) {
 	c.calls++
 	u, f := c.unit, c.flight(d)
@@ -91,7 +91,7 @@ func (u *unit) delay(r *engine.Record) {
 // rowOf returns the row of a delivery that has ended, or nil if there is nothing to keep and nothing to delete.
 func (rd *reading) rowOf(f *flight) (_ *row, effects ledger.Effects) {
 	before := rd.wholeOf(f.record.Seq)
-	if f.delayed && before != nil { // somebody has cancelled it meanwhile
+	if f.delayed && before != nil { // it was cancelled meanwhile
 		return nil, effects
 	}
 	r := before.orNew(f.record)
@@ -124,7 +124,7 @@ type plan struct {
 	sent    []sentCursor
 	changes uint64
 	apart   bool     // it has cursors and nothing else, each is a message of its own, and none waits for the others
-	told    []func() // those who are told about staged records, in order
+	told    []func() // callbacks about staged records, in order
 }
 
 // sentCursor is a cursor as it is sent.
@@ -205,7 +205,8 @@ type position struct {
 }
 
 // positions returns how far all parts are when a plan is stored. A cursor has a list of the events that have not ended
-// only up to the last one that has. It stands at the first one behind that: who takes over looks at the others again.
+// only up to the last one that has. It stands at the first one behind that: the process that takes over looks at the
+// others again.
 func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 	var floor [1 + partCount]int64
 	for _, at := range cs.sub.live() {
@@ -213,7 +214,7 @@ func (cs *claims) positions(p *plan) (all [1 + partCount]position) {
 		switch {
 		case at != whole:
 			all[at].next = cs.nextOf(at - 1)
-		case cs.parts[whole].leaving: // what has come since is for whoever follows
+		case cs.parts[whole].leaving: // what has come since is for the next owner
 			all[at].next = cs.parts[whole].stop
 		default:
 			all[at].next = cs.next

@@ -5,12 +5,12 @@
 // Subjects begin with the name of the stream (subjects.go has all of them):
 //
 //	e.SLOT.TYPE  an event; its headers have id, type, version, times, metadata, key (events.go); the body is the payload
-//	n            the registry: types, subscriptions, pauses, in one record, so that whoever changes a part has seen all of it
-//	c.SUB        the cursor of a subscription: who handles it, what is settled, which handlers run; or that it is divided
+//	n            the registry: types, subscriptions, pauses, in one record, so that a writer of a part has seen all of it
+//	c.SUB        the cursor of a subscription: its owner, what is settled, which handlers run; or that it is divided
 //	c.SUB.N      the cursor of a part of a subscription that is divided
 //	d.SUB.SEQ    the row of a delivery that did not simply go well: it waits, is held, dead, discarded, or was done late
 //	k.HASH       an idempotency key
-//	r.SUB.SEQ    somebody's wish to have a delivery cancelled, until the owner has answered
+//	r.SUB.SEQ    a wish to have a delivery cancelled, until the owner has answered
 //	a, s, t, l, v, q  the audit, schemas, schedules, rates of limits, what processes show, requests of operators
 //	b.PROCESS    the suspects of a crash whose handlers the process has called
 //	p, h         the events that were pruned just now, and how many were before
@@ -25,8 +25,8 @@
 //
 // A [Log] is built of layers. Each is a type that embeds the one below, owns its fields, says what guards them, and
 // knows nothing of those above. There is one lock: the mu of logView guards the records, and what the layers above keep
-// beside them, units included. Whoever calls a function that touches these, and does not take mu, holds mu: a test
-// follows all calls. A method belongs to the layer of its receiver, wherever its file is listed.
+// beside them, units included. Callers of a function that touches these, and does not take mu, hold mu: a test follows
+// all calls. A method belongs to the layer of its receiver, wherever its file is listed.
 //
 // [conn] is the stream, and whether the log is open. It has no records.
 //
@@ -76,9 +76,9 @@
 //	share.go          what this process has of a subscription
 //	parking.go        the deliveries that wait in waitlists
 //
-// [cluster] is who is alive, and who has what.
+// [cluster] knows which processes are alive, and which has what.
 //
-//	liveness.go, itself.go  who is alive, and when to look; whether this process does anything for what it has
+//	liveness.go, itself.go  which are alive, and when to look; whether this process does anything for what it has
 //	fence.go, recover.go  which process handles a subscription; what ran when one died
 //	members.go        what each process should have
 //
@@ -87,7 +87,7 @@
 //	log.go            opening and closing
 //	cancel.go         cancelling and discarding
 //	wait.go, watch.go   waiting for outcomes, and following events
-//	prune.go, maintain.go  deletes what nobody needs; checks, redrives, removes
+//	prune.go, maintain.go  deletes what is not needed; checks, redrives, removes
 //	stalled.go        parts that stand still
 //	inspect*.go, rates.go, edit.go  what operators see and do
 //	arrive*.go        a bus that comes from a file: its records are written here, and no log is open meanwhile
@@ -95,10 +95,11 @@
 // # The rules
 //
 // The view changes only by messages of the stream, in their order, and those of a batch together. A process learns that
-// its own batch is stored when its cursor arrives. So there is one way by which state changes, whoever has changed it,
-// and an answer of the server that is lost needs no decision: the cursor comes, or it does not.
+// its own batch is stored when its cursor arrives. So there is one way by which state changes, whichever process has
+// changed it, and a lost answer of the server needs no decision: the cursor comes, or it does not.
 //
-// Who takes a subscription over makes its cursor from the one in the view, and the server refuses it unless that is the
-// last one. The rows of a cursor come before it in the stream: a view that has the last cursor has everything that its
-// owner has stored. This is the fence, and it is why rows and cursors must come through the same reader.
+// A process that takes a subscription over makes its cursor from the one in the view, and the server refuses it unless
+// that is the last one. The rows of a cursor come before it in the stream: a view that has the last cursor has
+// everything that its owner has stored. This is the fence, and it is why rows and cursors must come through the same
+// reader.
 package buslog

@@ -17,10 +17,9 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// Changes of single records, such as an entry of the audit, are refused if somebody else
-// has changed the record meanwhile; then they are made anew. Those of one process take turns:
-// otherwise forty that come at once would be refused again and again, and wait for longer
-// each time.
+// Changes of single records, such as an entry of the audit, are refused if another process has
+// changed the record meanwhile; then they are made anew. Those of one process take turns: otherwise
+// forty that come at once would be refused again and again, and wait for longer each time.
 
 // editor changes records of the stream, one change of this process at a time. The view changes when they arrive.
 type editor struct {
@@ -47,9 +46,8 @@ func (ed *editor) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// edit stores the messages that change returns, all or nothing. change is called again, with
-// mu held, if somebody else has changed one of the records meanwhile, and while the servers cannot
-// store anything.
+// edit stores the messages that change returns, all or nothing. change is called again, with mu held, if
+// another process has changed one of the records meanwhile, and while the servers cannot store anything.
 func (ed *editor) edit(ctx context.Context, change func() ([]*stream.Msg, error)) error {
 	done, err := ed.turn(ctx)
 	if err != nil {
@@ -89,8 +87,8 @@ func (ed *editor) edit(ctx context.Context, change func() ([]*stream.Msg, error)
 	}
 }
 
-// yield waits before the next try, when somebody else has changed a record at the same time.
-// If that happens again and again, the records may be other ones.
+// yield waits before the next try, when another process has changed a record at the same
+// time. If that happens again and again, the records may be other ones.
 func (ed *editor) yield(ctx context.Context, tries *int) {
 	if *tries++; *tries == 1 {
 		return
@@ -113,8 +111,8 @@ func (ed *editor) auditMsg(e event.AuditEntry) *stream.Msg {
 	return ed.newEntryMsg(ed.newEntry(e))
 }
 
-// newEntry returns an entry with its time and the next number. If somebody else uses the number meanwhile, the batch of
-// the entry is refused and made anew.
+// newEntry returns an entry with its time and the next number. If another process uses the number meanwhile, the batch
+// of the entry is refused and made anew.
 func (ed *editor) newEntry(e event.AuditEntry) event.AuditEntry {
 	ed.entries++
 	e.ID, e.At = ed.lastEntry+ed.entries, time.Now().UTC()

@@ -74,7 +74,8 @@ func (c *conn) fillEvent(m *stream.Msg, r *engine.Record, created string) {
 // jsonContent is the content type of all payloads.
 const jsonContent = "application/json"
 
-// keyText is a partition key in a header: a text of JSON, which every language reads. What is no Unicode cannot be one.
+// keyText is a partition key in a header: a text of JSON, which every language reads. A key that is no Unicode cannot
+// be one.
 func keyText(key string) string {
 	if !utf8.ValidString(key) {
 		return strconv.Quote(key)
@@ -128,17 +129,17 @@ func eventOf(m stream.Stored) (r *engine.Record, err error) {
 const (
 	eventToken    = "e" // NAME.e.PP.TYPE: an event; PP is its slot, two hexadecimal digits; or NAME.e.made.ID
 	registryToken = "n" // NAME.n: types, subscriptions, pauses
-	cursorToken   = "c" // NAME.c.SUB and, of its parts, NAME.c.SUB.N: where a subscription stands, and who dispatches it
+	cursorToken   = "c" // NAME.c.SUB and, of its parts, NAME.c.SUB.N: where a subscription stands, and its owner
 	memberToken   = "o" // NAME.o: the processes that share subscriptions
 	rowToken      = "d" // NAME.d.SUB.SEQ: a delivery that did not simply go well
 	keyToken      = "k" // NAME.k.HASH: an idempotency key
-	auditToken    = "a" // NAME.a.ID: what somebody has done
+	auditToken    = "a" // NAME.a.ID: what an operator has done
 	schemaToken   = "s" // NAME.s.HASH: the schema of a type's payload
 	limitToken    = "l" // NAME.l: the time by which limits count; NAME.l.HH: what some of their rates have used
 	timeToken     = "t" // NAME.t: where the schedules stand
 	activityToken = "v" // NAME.v: what the dispatching processes show
 	requestToken  = "q" // NAME.q: what operators ask of them
-	askToken      = "r" // NAME.r.SUB.SEQ: somebody wishes to have a delivery cancelled
+	askToken      = "r" // NAME.r.SUB.SEQ: a wish to have a delivery cancelled
 	arrivalToken  = "m" // NAME.m: how far a move from another engine has come; stays when it is done
 	pruneToken    = "p" // NAME.p: which events were deleted; kept for a while
 	calledToken   = "b" // NAME.b.INSTANCE: the suspects whose handlers a process has called; NAME.b.INSTANCE.note: see replaced.go
@@ -193,7 +194,7 @@ func (c *conn) rowSubject(sub string, seq int64) string {
 	return c.subject(rowToken, sub, strconv.FormatInt(seq, 10))
 }
 
-// token makes a name fit into a subject. What it stands for is in the message.
+// token makes a name fit into a subject. The message has the name itself.
 func token(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '*' || r == '>' {

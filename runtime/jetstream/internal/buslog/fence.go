@@ -11,13 +11,13 @@ import (
 )
 
 // A process takes a subscription over by writing its name into the cursor, under the
-// condition that nobody else has written it meanwhile. It begins when it has read its own
-// cursor: by then it has read everything that the last owner has stored, and what that
+// condition that no other process has written it meanwhile. It begins when it has read its
+// own cursor: by then it has read everything that the last owner has stored, and what that
 // stores later is refused. (A prototype that did not wait for its own cursor got rows from a
 // replica that lagged, and handled events again that were done.)
 
-// cluster is what this process knows of the others that dispatch: who is alive, and who has what. It takes
-// subscriptions over, and lets go of them. The maps and flags are guarded by mu.
+// cluster is what this process knows of the others that dispatch: which are alive, and what each has. It
+// takes subscriptions over, and lets go of them. The maps and flags are guarded by mu.
 type cluster struct {
 	handled
 	claiming    chan struct{} // holds a token while subscriptions are taken over
@@ -26,7 +26,7 @@ type cluster struct {
 	contending  bool            // it was done
 	leaving     bool            // Close was called
 	dead        map[string]bool // processes that do not answer; those that come back are not among them
-	unsure      map[string]bool // of these, whether nobody knows that they have ended
+	unsure      map[string]bool // of these, whether it is unknown that they have ended
 	idle        map[string]bool // of these, whether they answer, and have not ended
 }
 
@@ -138,8 +138,8 @@ func (cl *cluster) report(crashes []engine.Crash) {
 }
 
 // take makes this process the owner of a subscription, or of its share, unless other owners
-// are alive. It returns the deliveries whose handlers ran when owners died. If nobody polls it
-// here, that is all.
+// are alive. It returns the deliveries whose handlers ran when owners died. If no consumer
+// polls it here, that is all.
 func (cl *cluster) take(ctx context.Context, u *unit) (crashes []engine.Crash, err error) {
 	select {
 	case cl.claiming <- struct{}{}:
@@ -257,7 +257,7 @@ func (v *logView) nameOf(s *sub) string {
 
 // release stores everything, and lets go of the subscription.
 func (cl *cluster) release(ctx context.Context, u *unit) error {
-	select { // what is on its way is ours before we let go of it
+	select { // a takeover on its way ends before we let go of it
 	case cl.claiming <- struct{}{}:
 		<-cl.claiming
 	case <-ctx.Done():

@@ -93,7 +93,7 @@ func (f *flight) began() time.Time {
 }
 
 // pollRows hands out rows that are due; if before is not 0 only those of events before that.
-// What is not in memory is read first, while mu is free.
+// Rows that are not in memory are read first, while mu is free.
 func (c *consumer) pollRows(dst []*engine.Delivery, full int, before int64) ([]*engine.Delivery, error) {
 	u, h, back := c.unit, c.unit.in, c.unit.back
 	now, queue := h.clock.now(), &u.sub.due
@@ -171,7 +171,7 @@ func (c *consumer) Failing(after int64, limit int) (failing []*engine.Delivery, 
 			rows = append(rows, r)
 		}
 	}
-	// What has failed a moment ago has no row yet, or an older one.
+	// A delivery that has failed a moment ago has no row yet, or an older one.
 	recent := map[int64]*flight{}
 	for _, f := range c.unit.flights.all {
 		seq := f.record.Seq

@@ -19,12 +19,12 @@ import (
 // of them. When it first needs more than that (it dispatches, waits for an outcome, counts, or looks) it
 // reads all records anew, and follows all messages from then on, until it is closed.
 
-// follower keeps the view up with the stream, and notices when that is not what it was. What it knows of numbers is
-// safe for concurrent use; mu guards the rest.
+// follower keeps the view up with the stream, and notices when that is not what it was. Its atomic fields are safe
+// for concurrent use; mu guards the rest.
 type follower struct {
 	reader
 	teller     teller
-	come       atomic.Int64  // as received, for who waits for it
+	come       atomic.Int64  // as received, for callers that wait for it
 	stored     atomic.Int64  // the newest message that this process knows to be stored
 	followsAll atomic.Bool   // it follows events
 	looking    atomic.Bool   // it looks at its records soon
@@ -33,7 +33,7 @@ type follower struct {
 	expected   expected
 
 	following following
-	reaching  []reaching // who waits for a message, in the order of these
+	reaching  []reaching // callers that wait for a message, in the order of these
 	rowLook   time.Time  // see deleted.go
 	verifying bool
 }
@@ -86,7 +86,7 @@ func (f *follower) follow(ctx context.Context, behind int64, filters []string) e
 	return nil
 }
 
-// stopFollowing ends following, without waiting for anybody.
+// stopFollowing ends following, without waiting for its goroutines.
 func (f *follower) stopFollowing() {
 	f.mu.Lock()
 	stop := f.following.stop
@@ -123,7 +123,7 @@ func (f *follower) followAll(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for began := time.Now(); !f.followsAll.Load(); { // or somebody else has just done it
+	for began := time.Now(); !f.followsAll.Load(); { // or another goroutine has just done it
 		f.mu.Lock()
 		f.startOver()
 		f.mu.Unlock()
@@ -224,8 +224,8 @@ func (f *follower) reach(ctx context.Context, seq int64) error {
 }
 
 // learn waits until the view has a batch that this process has stored, which ends at a sequence number. The last
-// message of the batch never comes if somebody has replaced it already. Then what comes next may be half of the batch
-// that says so, which is no part of the view yet.
+// message of the batch never comes if it was replaced already. Then what comes next may be half of the batch that
+// says so, which is no part of the view yet.
 func (f *follower) learn(ctx context.Context, end int64) error {
 	if err := f.reach(ctx, end); err != nil {
 		return err
@@ -239,13 +239,13 @@ func (f *follower) learn(ctx context.Context, end int64) error {
 	return nil
 }
 
-// reaching is somebody who waits until a message has arrived.
+// reaching is a caller that waits until a message has arrived.
 type reaching struct {
 	seq     int64
 	reached chan struct{}
 }
 
-// noteReached wakes whoever waits for what has arrived.
+// noteReached wakes the callers that wait for what has arrived.
 func (f *follower) noteReached() {
 	n := 0
 	for ; n < len(f.reaching) && f.reaching[n].seq <= f.received; n++ {

@@ -12,10 +12,10 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// Anybody who may publish to the servers can publish under the subjects of the bus by mistake.
-// Such a message is passed over. Under the subject of a record it hides the record, which is
-// still there: it is read, so that the bus opens, but it cannot be replaced until somebody has
-// deleted the message. Nobody else deletes it, because it could be one of a newer version.
+// Any client that may publish to the servers can publish under the subjects of the bus by mistake.
+// Such a message is passed over. Under the subject of a record it hides the record, which is still
+// there: it is read, so that the bus opens, but it cannot be replaced until an operator has
+// deleted the message. The bus does not, because it could be one of a newer version.
 
 // passedAgain is when to look again whether a message that hides a cursor is deleted.
 const passedAgain = 10 * time.Second

@@ -14,9 +14,9 @@ import (
 // without sync_interval: always, may keep the first messages of a batch: TestHalfOfABatchWasNeverPublished cuts the file of
 // a real one. It repairs a batch while it still has a copy of it, which it deletes with the commit.
 //
-// Half of a batch was never published. Whoever sees it deletes it from the stream, so that nobody reads it: not in pages,
-// not ahead, and no tool. It is looked for where it is: at the end of the stream, when a log is opened and when its reader
-// begins again; and in what arrives.
+// Half of a batch was never published. A process that sees it deletes it from the stream, so that no reader gets it:
+// not in pages, not ahead, and no tool. It is looked for where it is: at the end of the stream, when a log is opened
+// and when its reader begins again; and in what arrives.
 //
 // The message behind half a batch is of something else. A batch whose last message was replaced or deleted has a gap
 // there: it is whole.
@@ -71,7 +71,7 @@ func (f *follower) settleEnd(ctx context.Context, end int64) error {
 	if err != nil || json.Unmarshal(r.Data, &names) != nil || names.Arriving != nil { // a move expects what it has stored
 		return err
 	}
-	// It may be on its way. What is stored now is behind the whole batch.
+	// It may be on its way. A message that is stored now is behind the whole batch.
 	if _, err := f.note(ctx); err != nil {
 		if stream.Passes(err) {
 			return err
@@ -111,8 +111,8 @@ func (f *follower) deleteHalf(ctx context.Context, last stream.Stored) error {
 	return nil
 }
 
-// deleteHalfOf deletes a message of half a batch. The record that it has replaced may be gone already: then it stays, and a
-// delivery waits, as if its attempt had not ended. It is stored again, for those who have passed over it.
+// deleteHalfOf deletes a message of half a batch. The record that it has replaced may be gone already: then it stays,
+// and a delivery waits, as if its attempt had not ended. It is stored again, for processes that have passed over it.
 func (f *follower) deleteHalfOf(ctx context.Context, m stream.Stored) error {
 	kind, _ := split(m.Subject)
 	if kind == eventToken || first(m.Header, replacedHeader) == "0" {
@@ -129,7 +129,7 @@ func (f *follower) deleteHalfOf(ctx context.Context, m stream.Stored) error {
 	if err == nil {
 		_, err = f.append(ctx, &stream.Msg{Subject: m.Subject, Data: data, Only: true, Expect: stream.Expecting(m.Seq)})
 	}
-	if errors.Is(err, stream.ErrNotFound) || errors.Is(err, stream.ErrConflict) { // or somebody else was faster
+	if errors.Is(err, stream.ErrNotFound) || errors.Is(err, stream.ErrConflict) { // or another process was faster
 		return nil
 	}
 	return err

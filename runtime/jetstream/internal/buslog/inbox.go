@@ -18,10 +18,10 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// Programs in other languages send events to the inbox, a stream of its own. Each of its messages is appended to the log
-// as an event of the bus's own type for that, in one batch with the note of how far the inbox was taken in, and only if
-// nobody else has written that note meanwhile: in their order and once, whichever process does it and whatever ends in
-// between. Then they are deleted from the inbox.
+// Programs in other languages send events to the inbox, a stream of its own. Each of its messages is appended to the
+// log as an event of the bus's own type for that, in one batch with the note of how far the inbox was taken in, and
+// only if no other process has written that note meanwhile: in their order and once, whichever process does it and
+// whatever ends in between. Then they are deleted from the inbox.
 
 // inbox is what a log has of its inbox.
 type inbox struct {
@@ -109,7 +109,7 @@ func (p *publisher) takeIn(ctx context.Context) (int, error) {
 	if !before.Created.Equal(now.Created) { // it was made anew
 		before = taken{Created: now.Created}
 	}
-	if now.First <= before.Seq { // whoever has taken them in has ended since
+	if now.First <= before.Seq { // the process that has taken them in has ended since
 		if err := from.Forget(ctx, before.Seq+1); err != nil {
 			return 0, err
 		}
@@ -172,8 +172,8 @@ func (c *conn) takenIn(ctx context.Context) (note taken, rev int64, err error) {
 	return note, m.Seq, nil
 }
 
-// sentHeaders are those that a message of the inbox may have, of those that begin as the headers of events do. What
-// cannot be heeded is refused, and not left out.
+// sentHeaders are those that a message of the inbox may have, of those that begin as the headers of events do. The
+// others are refused, and not left out.
 var sentHeaders = []string{typeHeader, versionHeader, metadataHeader}
 
 const ownHeaders = "Busgen-"
@@ -185,7 +185,7 @@ const sentRoom = 1 << 10
 const mostBody = 4 << 10
 
 // sentOf returns the payload of the event for a message of the inbox, whose subject is the type: at most so many bytes.
-// What is wrong with the message becomes part of it.
+// Faults of the message become part of it.
 func sentOf(m *stream.Stored, most int) ([]byte, error) {
 	s := engine.Sent{ID: first(m.Header, serverIDHeader), Type: m.Subject}
 	wrong := func(format string, args ...any) {

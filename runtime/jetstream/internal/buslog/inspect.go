@@ -299,8 +299,7 @@ func (in *Inspection) Schema(ctx context.Context, eventType string) (newest even
 	return newest, nil
 }
 
-// crashLoops reports whether the owner of a subscription has died young, and who has it now, if anybody, is young as
-// well.
+// crashLoops reports whether the owner of a subscription has died young, and its owner now, if any, is young as well.
 func (in *Inspection) crashLoops() bool {
 	for _, s := range in.subs {
 		for _, at := range s.live() {

@@ -310,7 +310,7 @@ type replay struct {
 	next int
 }
 
-// replay begins to give events again. What is handled from now on is not part of it.
+// replay begins to give events again. Events that are handled from now on are not part of it.
 func (in *Inspection) replay(ctx context.Context, spec engine.SweepSpec) (sweep engine.Sweep, matched int, err error) {
 	entry := in.registry.known(spec.Subscription)
 	if entry == nil {

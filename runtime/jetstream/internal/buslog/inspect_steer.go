@@ -25,7 +25,7 @@ func (in *Inspection) Cancel(ctx context.Context, spec engine.Cancellation) ([]s
 	return in.cancel(ctx, spec, func(s *sub) string { return s.Name })
 }
 
-// discard is Cancel that asks nobody. While a process dispatches it settles the delivery.
+// discard is Cancel that asks no owner. While a process dispatches it settles the delivery.
 func (in *Inspection) discard(ctx context.Context, spec engine.Cancellation) (names []string, err error) {
 	open, err := in.discardOpen(ctx, spec.Event, spec.Subscription, spec.Reason, func(one openDelivery) *stream.Msg {
 		return in.auditMsg(event.AuditEntry{Actor: spec.Actor, Action: "discard", EventID: spec.Event, Subscription: one.sub.Name, Count: 1, Detail: spec.Reason})
@@ -98,8 +98,8 @@ func (in *Inspection) BreakerAnswered(ctx context.Context, r engine.BreakerReque
 	return answered, err
 }
 
-// Erase implements [engine.Eraser]. A stream is append-only: what was written to it can be
-// deleted, but not changed in its place, and each process of the bus has it in memory.
+// Erase implements [engine.Eraser]. A stream is append-only: a message can be deleted, but
+// not changed in its place, and each process of the bus has it in memory.
 func (in *Inspection) Erase(context.Context, engine.Erasure) (event.Erased, error) {
 	return event.Erased{}, &event.UnsupportedError{
 		Engine: "the engine on JetStream", What: "erase a person",
@@ -107,8 +107,7 @@ func (in *Inspection) Erase(context.Context, engine.Erasure) (event.Erased, erro
 	}
 }
 
-// discardedDelivery is a delivery that was discarded, or that somebody wishes to have
-// discarded.
+// discardedDelivery is a delivery that was discarded, or that is to be.
 type discardedDelivery struct {
 	sub *sub
 	seq int64

@@ -12,9 +12,9 @@ import (
 // whether they are alive, or is asked, looks at itself for a while:
 //
 //   - It lets go of a subscription whose dispatcher stands still, and takes nothing of it until that goes on. One of
-//     which it has nothing is woken at each look: otherwise nobody would see that before it has taken something over.
+//     which it has nothing is woken at each look: otherwise that would not be seen before it has taken something over.
 //   - While it can store nothing, it cannot let go of anything. It answers that it is idle, as one does that reads from
-//     a stale replica, or whose log is broken. Others take over what it has. It has not ended, so they charge no event
+//     a stale replica, or whose log is broken. Others take over what it has. It has not ended, so they count no attempt
 //     for that.
 
 const (
@@ -25,8 +25,8 @@ const (
 	idleTime = stream.AnswerTime + ownLook
 	// idleLooks are the looks of that time. They are counted, because a process can be stopped for a while.
 	idleLooks = int(idleTime / ownLook)
-	// askedLooks is for how many looks it goes on when somebody has asked. They ask every lookAgain, or when they have
-	// waited for an answer.
+	// askedLooks is for how many looks it goes on when another process has asked. Others ask every lookAgain, or when
+	// they have waited for an answer.
 	askedLooks = int32((2*lookAgain + pingTime) / ownLook)
 )
 
@@ -35,11 +35,11 @@ const idleAnswer = "idle"
 
 // itself is what a process knows of itself.
 type itself struct {
-	looks atomic.Bool  // somebody looks
+	looks atomic.Bool  // a goroutine looks
 	left  atomic.Int32 // looks, unless it is asked again
 	mute  atomic.Bool  // nothing that it stores is acknowledged
 
-	// The rest is used by who looks.
+	// The rest is for the goroutine that looks.
 	acks   uint64 // answers to what was stored, at the last look
 	stored uint64 // changes of all units
 	idle   int    // looks since one of these has changed
@@ -65,7 +65,7 @@ func (cl *cluster) startLooks() {
 	}
 }
 
-// lookAtItself looks every ownLook, until nobody asks any more and it is not idle.
+// lookAtItself looks every ownLook, until no process asks any more and it is not idle.
 func (cl *cluster) lookAtItself() {
 	if cl.isClosed() {
 		return

@@ -18,13 +18,13 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// An atomic batch costs a server that has no others several syncs of its disk, whatever is in it. So what several
-// callers append with idempotency keys meanwhile is stored by the next batch together.
+// An atomic batch costs a server that has no others several syncs of its disk, whatever is in it. So the next
+// batch stores together what several callers append with idempotency keys meanwhile.
 
 // joined has what waits for the next batch.
 type joined struct {
 	mu      sync.Mutex
-	storing bool // somebody is at it, and comes to what waits
+	storing bool // a goroutine is at it, and comes to what waits
 	waiting []*joining
 }
 
@@ -66,7 +66,7 @@ func (j *joined) store(ctx context.Context, p *publisher, msgs []*stream.Msg) (f
 // run stores what waits, until nothing does.
 func (j *joined) run(p *publisher) {
 	for all := j.next(); len(all) > 0; all = j.next() {
-		// If a key was used meanwhile all look their keys up again. An event may be stored, nobody knows which.
+		// If a key was used meanwhile all look their keys up again. An event may be stored, but which is unknown.
 		if err := storeTogether(p, all); len(all) > 1 && errors.Is(err, stream.ErrStored) {
 			for i := range all {
 				storeTogether(p, all[i:i+1])
@@ -168,7 +168,7 @@ func (p *publisher) recognise(ctx context.Context, r *engine.Record) error {
 }
 
 // lookUp returns what is known of an idempotency key, and the sequence number of the event;
-// zero if nothing is. What has expired is deleted.
+// zero if nothing is. Expired keys are deleted.
 func (p *publisher) lookUp(ctx context.Context, eventType, name string) (key, int64, error) {
 	m, err := p.stream.LastOf(ctx, p.keySubject(eventType, name))
 	if errors.Is(err, stream.ErrNotFound) {

@@ -11,13 +11,12 @@ import (
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
-// A process that is alive answers core requests. One that nobody can reach for absentTime is
-// dead: it has no connection, so what it says would be refused after a takeover. Less is not
-// enough: its server may have been started again, or a route between servers was away. One
-// that is connected and silent may be stopped, or busy, so it has pingTime.
+// A process that is alive answers core requests. One that cannot be reached for absentTime
+// is dead: it has no connection, so what it says would be refused after a takeover. Less is
+// not enough: its server may have been started again, or a route between servers was away.
+// One that is connected and silent may be stopped, or busy, so it has pingTime.
 
-// absentTime is for how long nobody may be there who answers for a process. It is asked again
-// every absentAgain.
+// absentTime is for how long a process may be absent. It is asked again every absentAgain.
 const (
 	absentTime  = 3 * time.Second
 	absentAgain = 500 * time.Millisecond
@@ -43,9 +42,9 @@ type life int
 
 const (
 	alive  life = iota // or it cannot be known now
-	absent             // it has no connection: it has ended, as far as anybody can see
+	absent             // it has no connection: it has ended, as far as this process can see
 	idle               // it answers that it can do nothing for what it has
-	silent             // it has a connection, and does not answer: nobody knows whether it has ended
+	silent             // it has a connection, and does not answer: whether it has ended is unknown
 )
 
 // lifeOf asks a process whether it is alive. While this process has no connection itself, or
@@ -61,7 +60,7 @@ func (cl *cluster) lifeOf(ctx context.Context, instance string) life {
 			return alive
 		case err != nil:
 			return cl.silence(ctx, instance, reconnects)
-		case cl.stream.Reconnects() != reconnects: // this server may not know yet who is there
+		case cl.stream.Reconnects() != reconnects: // this server may not know all processes yet
 			return alive
 		case asked >= int(absentTime/absentAgain) || cl.stream.Hasty(): // by a clock, it may have been asked once: this process may be stopped
 			return absent
@@ -76,7 +75,7 @@ func (cl *cluster) lifeOf(ctx context.Context, instance string) life {
 	}
 }
 
-// lifeNow asks a process at this moment whether it is alive, for whoever only shows it. One that is silent is absent.
+// lifeNow asks a process at this moment whether it is alive, only to show it. One that is silent is absent.
 func (c *conn) lifeNow(ctx context.Context, instance string) life {
 	switch said, there, _ := c.stream.Ping(ctx, c.pingSubject(instance), pingTime); {
 	case !there:
@@ -87,8 +86,8 @@ func (c *conn) lifeNow(ctx context.Context, instance string) life {
 	return alive
 }
 
-// idleness asks a process again, a moment later, that has said that it is idle. Who is idle itself, or is not answered by
-// a leader, could do no more.
+// idleness asks a process again, a moment later, that has said that it is idle. A process that is idle itself, or is
+// not answered by a leader, could do no more.
 func (cl *cluster) idleness(ctx context.Context, instance string, reconnects uint64) life {
 	select {
 	case <-time.After(againTime):
@@ -146,11 +145,11 @@ func (cl *cluster) hears(ctx context.Context) error {
 	}
 }
 
-// lookTime is how long a process that begins waits for answers. Who is connected and silent
-// is found dead later, if he is.
+// lookTime is how long a process that begins waits for answers. One that is connected and
+// silent is found dead later, if it is.
 const lookTime = absentTime + time.Second
 
-// lookBriefly is look for who cannot wait long.
+// lookBriefly is look for callers that cannot wait long.
 func (cl *cluster) lookBriefly(ctx context.Context) {
 	seen := make(chan struct{})
 	go func() {
@@ -165,7 +164,7 @@ func (cl *cluster) lookBriefly(ctx context.Context) {
 	}
 }
 
-// look asks the owners of subscriptions that this process could handle, and notes who is dead, or idle.
+// look asks the owners of subscriptions that this process could handle, and notes which are dead, or idle.
 func (cl *cluster) look(ctx context.Context) {
 	cl.mu.Lock()
 	all := cl.watched()

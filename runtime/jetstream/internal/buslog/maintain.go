@@ -182,7 +182,7 @@ func (l *Log) RemoveConsumer(ctx context.Context, name, actor string) (removed e
 	if err != nil {
 		return event.Removed{}, err
 	}
-	// Nobody reads the records of a subscription that is not in the registry.
+	// No process reads the records of a subscription that is not in the registry.
 	for _, kind := range []string{l.subject(rowToken, id, ">"), l.subject(cursorToken, id), l.subject(cursorToken, id, ">")} {
 		if err := l.stream.Purge(ctx, kind, 0); err != nil {
 			return removed, l.storage("remove", err)

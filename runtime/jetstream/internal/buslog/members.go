@@ -13,19 +13,19 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// The parts of a subscription are divided fairly between the processes that share it. There is
-// no coordinator: all know from one record who they are, and from the cursors who has what.
+// The parts of a subscription are divided fairly between the processes that share it. There is no
+// coordinator: all know from one record which processes they are, and from the cursors which has what.
 //
-//   - Nobody claims more than its share, which is partCount by the number of processes, rounded up,
-//     as long as another one has less than that rounded down.
-//   - Who has more lets go of half of what is too much, at least of one part, every second.
-//   - What nobody has claimed for a while is claimed by anybody.
+//   - No process claims more than its share, which is partCount by the number of processes, rounded
+//     up, as long as another one has less than that rounded down.
+//   - A process that has more lets go of half of what is too much, at least of one part, every second.
+//   - A part that is unclaimed for a while may be claimed by any process.
 //   - What has events of a newer version is for processes that know it: see isFor.
 
 // moveAgain is how long a process waits after it has let go of parts.
 const moveAgain = time.Second
 
-// unclaimed is how long a part may be free before anybody takes it, fair or not.
+// unclaimed is how long a part may be free before any process takes it, fair or not.
 const unclaimed = 2 * time.Second
 
 // stayTime is how long the handlers of a part may take to end, before the process keeps it
@@ -127,7 +127,7 @@ func (cl *cluster) fairClaims(u *unit) (from []int) {
 	}
 	low := partCount / len(shares)
 	want := low - mine
-	if lacking(shares, cl.instance) == 0 { // the rest is for anybody
+	if lacking(shares, cl.instance) == 0 { // the rest is for any process
 		want = (partCount+len(shares)-1)/len(shares) - mine
 	}
 	h := fnv.New32a()
@@ -203,14 +203,13 @@ func (u *unit) begunIn(at int) (n int) {
 	return n
 }
 
-// While a deploy is under way, processes share subscriptions whose programs do not know the
-// same versions of the event types. A delivery whose version its owner does not know is held
-// (dispatch/held.go). The rows say so to all processes, and the record of members says who
-// knows what. So a part, or a whole, that has such deliveries is let go of by an owner who
-// does not know them, and taken by a process that does: it looks at them again when it
-// acquires the part. Nobody else takes it as long as such a process is alive. Later the part
-// moves as any other: a process that does not know the next event of that version lets go of
-// it again.
+// While a deploy is under way, processes share subscriptions whose programs do not know the same
+// versions of the event types. A delivery whose version its owner does not know is held
+// (dispatch/held.go). The rows say so to all processes, and the record of members says which
+// process knows what. So a part, or a whole, that has such deliveries is let go of by an owner
+// that does not know them, and taken by a process that does: it looks at them again when it
+// acquires the part. No other takes it as long as such a process is alive. Later the part moves
+// as any other: a process that does not know the next event of that version lets go of it again.
 
 // forVersion reports whether a delivery is held because its owner did not know its version.
 func (r *row) forVersion() bool { return r.State == ledger.Held && !r.HeldSince.IsZero() }
@@ -227,7 +226,7 @@ func (v *logView) knows(versions map[string]int, r *row) bool {
 	return slices.ContainsFunc(v.registry.namesOf(r.Type), func(name string) bool { return versions[name] >= r.Version })
 }
 
-// whose says who should have a part, or the whole, because of the versions of what is held there.
+// whose says which processes should have a part, or the whole, because of the versions of what is held there.
 type whose int
 
 const (

@@ -85,7 +85,7 @@ func (rd *reader) eventsFrom(ctx context.Context, seq int64) (events []*engine.R
 	return nil, nil, min(next.Seq-1, end), nil
 }
 
-// eventsAhead is eventsFrom for who goes on behind them.
+// eventsAhead is eventsFrom for callers that go on behind them.
 func (rd *reader) eventsAhead(seq int64) (events []*engine.Record, slots []uint8, until int64, err error) {
 	if end := min(rd.ring.from-1, rd.applied); seq <= end {
 		rd.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 // of the waitlists of its parts, so nothing looks at other deliveries to find the next one of a waitlist.
 //
 // A waitlist that is freed writes no rows. The deliveries are due in memory, and the next cursors of their parts name
-// them: who takes a part over makes them due again. One that was freed by the end of another is named when that is
-// stored, in the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies are parked
-// again. They do not wait for ever: the deliveries that are named come, and whoever ends them frees the next ones of
-// their waitlists, and Free of the empty waitlist comes to all others.
+// them: a process that takes a part over makes them due again. One that was freed by the end of another is named when
+// that is stored, in the same batch. A unit names mostFreed at most. Of more than that, those of a process that dies
+// are parked again. They do not wait for ever: the deliveries that are named come, and the process that ends them frees
+// the next ones of their waitlists, and Free of the empty waitlist comes to all others.
 
 // mostFreed is how many deliveries that were freed are named in the cursors of a unit.
 const mostFreed = 1024
@@ -212,7 +212,7 @@ func (u *unit) freeNext(waitlist string, n int, by *flight) {
 		case r != nil && r.parked():
 			n--
 			u.free(r, by)
-		default: // somebody has deleted its record
+		default: // its record was deleted
 			p.remove(seq, waitlist)
 		}
 	}
@@ -347,8 +347,8 @@ func (rd *reading) leaveWaitlists(at int) {
 	}
 }
 
-// forgetWaitlists is leaveWaitlists for a part that is not this process's any more. What was freed there is as its
-// record says.
+// forgetWaitlists is leaveWaitlists for a part that is not this process's any more. Rows that were freed there are
+// as their records say.
 func (rd *reading) forgetWaitlists(at int) {
 	rd.leaveWaitlists(at)
 	maps.DeleteFunc(rd.parking.early, func(seq int64, _ *flight) bool { return rd.flights.of(seq) == nil })
@@ -364,8 +364,8 @@ func (rd *reading) forgetWaitlists(at int) {
 	})
 }
 
-// starved is how many dispositions may be unwritten before nothing further of the log is handed out: what is parked is
-// to leave memory. The deliveries come again when half of them are written.
+// starved is how many dispositions may be unwritten before nothing further of the log is handed out: parked deliveries
+// are to leave memory. The deliveries come again when half of them are written.
 const starved = 4096
 
 // starving reports whether so many are unwritten.

@@ -11,14 +11,13 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A subscription whose handlers may run beside each other is divided into parts, which
-// processes share. An event belongs to the part of its partition key, or of its id if it has
-// none. Each part has a cursor, and who is named there handles it, so that the events of a
-// key have one owner at a time. A subscription that handles one event after the other is one
-// whole.
+// A subscription whose handlers may run beside each other is divided into parts, which processes
+// share. An event belongs to the part of its partition key, or of its id if it has none. Each
+// part has a cursor, and the process named there handles it, so that the events of a key have
+// one owner at a time. A subscription that handles one event after the other is one whole.
 //
-// The cursor of the whole says whether the subscription is divided. Only who takes all of it
-// divides it, or makes it one whole again, in a batch that replaces all of the cursors.
+// The cursor of the whole says whether the subscription is divided. Only a process that takes all
+// of it divides it, or makes it one whole again, in a batch that replaces all of the cursors.
 
 // partCount is how many parts a subscription has that is divided.
 const partCount = 16
@@ -76,7 +75,7 @@ func (s *sub) nextAt(at int) int64 {
 	return s.parts[at].Next
 }
 
-// next returns the first event that somebody has not looked at.
+// next returns the first event that an owner has not looked at.
 func (s *sub) next() int64 {
 	live := s.live()
 	next := s.nextAt(live[0])
@@ -112,7 +111,7 @@ func (s *sub) reach() (at reach) {
 // looked reports whether they have looked at an event of a slot.
 func (at reach) looked(seq int64, slot int) bool { return seq < at[slot%partCount] }
 
-// first returns the first event that somebody has not looked at.
+// first returns the first event that an owner has not looked at.
 func (at reach) first() int64 { return slices.Min(at[:]) }
 
 // pending reports whether an event has no row and is not settled.

@@ -17,7 +17,7 @@ import (
 )
 
 // lookUp asks for the idempotency keys of staged records. It fails if the servers do not say
-// what they know of one: then nobody knows whether the record is to be stored.
+// what they know of one: then it is unknown whether the record is to be stored.
 func (st *storing) lookUp(taken []*flight) (lookedUp, error) {
 	found := lookedUp{}
 	for _, f := range taken {
@@ -90,7 +90,7 @@ func (u *unit) makePlan(taken []*flight, keys lookedUp, asked map[int64]*engine.
 		if at == whole || parts[at] || left || s.touched > s.stored || s.busy != u.busyMode || all[at].next > u.sub.nextAt(at)+behind {
 			c := u.cursorOf(at, &all[at], left)
 			p.cursors[at] = c
-			s.busy = s.busy && c.Busy // who begins while it is on its way is not covered by the last one
+			s.busy = s.busy && c.Busy // a handler that begins while it is on its way is not covered by the last one
 			msg := h.cursorMsg(u.sub, at, c, u.sub.parts[at].rev)
 			p.msgs, p.sent = append(p.msgs, msg), append(p.sent, sentCursor{at, msg.Data})
 		}
@@ -190,7 +190,7 @@ func (st *storing) oversized(f *flight, how engine.Disposition, refusal error) e
 	}
 	return engine.Disposition{
 		Kind: engine.Dead, Attempt: failure, Reason: event.ReasonPermanent, Progress: how.Progress,
-		// That of a dead letter was made from what everybody may see of its error.
+		// That of a dead letter was made from the visible part of its error.
 		Fingerprint: cmp.Or(how.Fingerprint, fingerprint.Of(event.ReasonPermanent, failure.ErrorType, failure.Error, failure.Stack)),
 	}
 }

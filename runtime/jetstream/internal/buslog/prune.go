@@ -22,7 +22,7 @@ type pruning struct {
 	kept []*engine.Record // what is before, and was needed then, without payloads
 }
 
-// mostKept is how many events are remembered. What comes behind them is read again.
+// mostKept is how many events are remembered. Later ones are read again.
 const mostKept = 1 << 16
 
 // Prune implements [engine.Maintainer]. The newest event stays.
@@ -94,13 +94,13 @@ func (p *pruneLook) see(rd *reader, r *engine.Record) bool {
 	return false
 }
 
-// prunable reports whether nobody needs an event, and it is old enough.
+// prunable reports whether an event is not needed, and is old enough.
 func (rd *reader) prunable(r *engine.Record, before time.Time) bool {
 	return r.CreatedAt.Before(before) && !slices.ContainsFunc(rd.inOrder(), func(s *sub) bool { return s.needs(r) })
 }
 
-// old returns events from a sequence number on that nobody needs and that are old enough, without their payloads, and
-// where to go on; 0 if there are no more.
+// old returns events from a sequence number on that are not needed and old enough, without their payloads, and where
+// to go on; 0 if there are no more.
 func (rd *reader) old(ctx context.Context, from int64, look *pruneLook) (old []*engine.Record, next int64, err error) {
 	var newest *engine.Record
 	young := 0
@@ -132,7 +132,7 @@ const pruneRound = 16 * pruneStep
 // pruneStep is how many events are deleted at a time.
 const pruneStep = 256
 
-// pruned is the record of events that were deleted, for whoever has yet to read them.
+// pruned is the record of events that were deleted, for processes that have yet to read them.
 type pruned struct {
 	Seqs []int64 `json:"seqs"`
 }
@@ -206,8 +206,8 @@ func (s *sub) needs(r *engine.Record) bool {
 	return s.pending(r)
 }
 
-// pruneHistory is the record of what was pruned, for whoever follows the log and comes
-// late. The newest sequence numbers are kept one by one, and older ones as counts.
+// pruneHistory is the record of what was pruned, for processes that follow the log and
+// come late. The newest sequence numbers are kept one by one, and older ones as counts.
 type pruneHistory struct {
 	Parts []prunedPart `json:"parts,omitempty"` // in the order in which they were pruned
 	// Newest has the differences of the sequence numbers that are kept one by one, as varints.

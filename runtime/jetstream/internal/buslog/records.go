@@ -16,19 +16,18 @@ import (
 // keeps its own, so that older programs can go on with it beside newer ones.
 const format = 1
 
-// ownSeq stands for the sequence number of the record in which it is: who writes a record
-// does not know it yet.
+// ownSeq stands for the sequence number of the record in which it is: the writer of a
+// record does not know it yet.
 const ownSeq = -1
 
-// registry is the record of names: one record, so that whoever changes a part of it has
-// seen all of it.
+// registry is the record of names: one record, so that a writer of a part of it has seen all of it.
 type registry struct {
 	Format int             `json:"format"`
 	Log    uuid.UUID       `json:"log"`
 	Types  []typenames.Row `json:"types,omitempty"`
 	Subs   []subscription  `json:"subscriptions,omitempty"` // in the order in which they were made
 	Pauses []engine.Pause  `json:"pauses,omitempty"`
-	// Arriving says where the events come from, while they do: nobody may open the log.
+	// Arriving says where the events come from, while they do: no bus may open the log.
 	Arriving *arriving `json:"arriving,omitempty"`
 }
 
@@ -65,10 +64,10 @@ func (r *registry) resolve(seq int64) {
 	}
 }
 
-// cursor is the record of a subscription: what is settled, and by whom. Everything that a
-// process says about deliveries is in one batch with its next cursor, and the batch is
-// refused if somebody else has written the cursor meanwhile. So this record is also the
-// fence: who has lost the subscription can say nothing any more.
+// cursor is the record of a subscription: its owner, and what is settled. Everything that
+// a process stores about deliveries is in one batch with its next cursor, and the batch
+// is refused if another process has written the cursor meanwhile. So this record is also
+// the fence: a process that has lost the subscription can say nothing any more.
 type cursor struct {
 	N     int64     `json:"n"`               // counts the versions of the record
 	Owner string    `json:"owner,omitempty"` // the process that dispatches; empty for none
@@ -95,14 +94,14 @@ type cursor struct {
 	// next ones.
 	Busy bool `json:"busy,omitempty"`
 	// Fallen says that the owner has died, and that the rows of some of the claims are stored:
-	// there were too many for one batch. Anybody may go on.
+	// there were too many for one batch. Any process may go on.
 	Fallen bool `json:"fallen,omitempty"`
 	// Young says that handlers run, and that the owner has not dispatched for
 	// [engine.CrashLoopTime]. CrashLoop is that of [engine.Recovery], and ends with that time.
 	Young     bool `json:"young,omitempty"`
 	CrashLoop bool `json:"crash_loop,omitempty"`
-	// Formers are the owners that died, the last ones: who takes over another subscription of
-	// such a process has to know what ran here.
+	// Formers are the owners that died, the last ones: a process that takes over another
+	// subscription of one has to know what ran here.
 	Formers []former `json:"formers,omitempty"`
 }
 
@@ -206,7 +205,7 @@ type rowNotes struct {
 	Attempts []event.FailedAttempt `json:"attempts,omitempty"`
 	Crashes  []event.SharedCrash   `json:"crashes,omitempty"`
 	Answer   answer                `json:"answer,omitempty"` // of a cancelled one: what the owner says
-	Made     bool                  `json:"made,omitempty"`   // the event is for those who have a row: it stays
+	Made     bool                  `json:"made,omitempty"`   // the event is for subscriptions with a row: it stays
 	Audits   []int64               `json:"audits,omitempty"` // the actions on several deliveries that have changed this one
 	Bare     bool                  `json:"bare,omitempty"`   // it has no copy of the event, for which there is no room
 }

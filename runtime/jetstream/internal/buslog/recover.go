@@ -202,9 +202,9 @@ type claimed struct {
 	partly  bool // nothing is this process's yet
 }
 
-// claimsOf returns what is to be stored so that this process has cursors, or, if nobody polls
-// here, nobody has. It has so many rows at most; if owners that died have left more, their
-// cursors stay theirs, and say which rows are stored.
+// claimsOf returns what is to be stored so that this process has cursors, or, if no consumer
+// polls here, no process has. It has so many rows at most; if owners that died have left
+// more, their cursors stay theirs, and say which rows are stored.
 func (cl *cluster) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 	c := &claimed{cursors: map[int]*cursor{}}
 	cl.mu.Lock()
@@ -258,7 +258,7 @@ func (cl *cluster) claimsOf(u *unit, from []int, room int) (*claimed, error) {
 		if one.Owner, one.PID, one.Host, one.Since = cl.instance, os.Getpid(), cl.host, time.Now().UTC(); !own {
 			one.free()
 		}
-		// Who dispatches says so, in the cursors that it has, and not those whom nobody has.
+		// A dispatching process says so, in the cursors that it has, and not in those without an owner.
 		one.CrashLoop = own && cl.isYoung() && (c.looping || cl.looping.Load())
 	}
 	switch {
@@ -277,8 +277,8 @@ func (cl *cluster) lost(c *cursor) bool {
 }
 
 // begun makes of a takeover one that only notes what ran: the rows are too many for one batch.
-// The owners stay the dead ones, so that whoever goes on, after a crash as well, knows all that
-// ran beside each other.
+// The owners stay the dead ones, so that the process that goes on, after a crash as well, knows
+// all that ran beside each other.
 func (cl *cluster) begun(c *claimed, from []int) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()

@@ -21,13 +21,13 @@ import (
 // errSame says that a change changes nothing.
 var errSame = errors.New("nothing to change")
 
-// change changes the registry. edit is called with mu held, and again if somebody else has changed the registry meanwhile. It
-// may return errSame.
+// change changes the registry. edit is called with mu held, and again if another process has changed the registry
+// meanwhile. It may return errSame.
 func (ed *editor) change(ctx context.Context, edit func(*registry) error) error {
 	return ed.changeWith(ctx, func(r *registry) ([]*stream.Msg, error) { return nil, edit(r) })
 }
 
-// changeWith is change for who stores other messages in the same batch.
+// changeWith is change for callers that store other messages in the same batch.
 func (ed *editor) changeWith(ctx context.Context, edit func(*registry) ([]*stream.Msg, error)) error {
 	done, err := ed.turn(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (ed *editor) changeWith(ctx context.Context, edit func(*registry) ([]*strea
 		}
 		msgs := append([]*stream.Msg{{Subject: ed.subject(registryToken), Data: data, Only: true, Expect: stream.Expecting(rev)}}, besides...)
 		seq, err := ed.append(ctx, msgs...)
-		// If it is in doubt the next look tells: this, or the change of somebody else.
+		// If it is in doubt the next look tells: this, or the change of another process.
 		if errors.Is(err, stream.ErrConflict) {
 			if err := ed.refused(ctx, msgs); err != nil {
 				return err
@@ -295,7 +295,7 @@ func (v *logView) wanted(ownType string) bool {
 	})
 }
 
-// isWanted is wanted for who does not hold mu.
+// isWanted is wanted for callers that do not hold mu.
 func (v *logView) isWanted(ownType string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -88,8 +88,8 @@ func (f *follower) note(ctx context.Context) (int64, error) {
 	return f.append(ctx, &stream.Msg{Subject: f.subject(calledToken, f.instance, "note"), Only: true, TTL: noteTime})
 }
 
-// state asks about the stream, and compares. The error matches [stream.ErrBehind] if whoever has
-// answered has less than this process knows.
+// state asks about the stream, and compares. The error matches [stream.ErrBehind] if the server
+// that has answered has less than this process knows.
 func (f *follower) state(ctx context.Context) (stream.State, error) {
 	before := f.known()
 	now, err := f.stream.State(ctx)
@@ -137,7 +137,7 @@ func (f *follower) verify() {
 			what = replaced("the stream was deleted while the bus ran", "restore a backup, and start the program again")
 		case (what != nil || errors.Is(err, stream.ErrBehind)) && now.Sub(noted) >= notedTime:
 			if _, err := f.note(context.Background()); err != nil {
-				what = nil // nobody knows
+				what = nil // unknown
 				break
 			}
 			noted = now
@@ -160,8 +160,8 @@ func (f *follower) verify() {
 	f.mu.Unlock()
 }
 
-// wrong returns why the stream seems to be another one. An error says that nobody knows, or, if it
-// matches [stream.ErrBehind] or [stream.ErrNoStream], what one server has said.
+// wrong returns why the stream seems to be another one. An error says that it is unknown, or, if
+// it matches [stream.ErrBehind] or [stream.ErrNoStream], what one server has said.
 func (f *follower) wrong() (*event.StorageError, error) {
 	ctx := context.Background()
 	f.mu.Lock()

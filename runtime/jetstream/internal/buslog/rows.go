@@ -63,7 +63,7 @@ func (v *logView) applyRow(rest string, m stream.Stored) error {
 	return nil
 }
 
-// countCancelled counts deliveries that somebody has cancelled and that are not settled.
+// countCancelled counts deliveries that were cancelled and are not settled.
 func (s *sub) countCancelled(r *row, by int) {
 	if r != nil && r.Cancelled && r.State.Open() {
 		s.cancelled += by
@@ -153,7 +153,7 @@ func (q *queue) take() dueAt { return heap.Pop(q).(dueAt) }
 // killed in between keeps both, and neither repairs that nor tells the others. It does not
 // matter as long as the newer one is there. But the record of a row that is gone is deleted
 // after goneTime: then the one before would count again, and a delivery that is settled would
-// wait. So whoever handles the subscription has the servers delete what is before it once more.
+// wait. So the owner of the subscription has the servers delete what is before it once more.
 
 // leftover is what may be left of a row that is gone: its records before rev.
 type leftover struct {
@@ -203,7 +203,7 @@ func (h *handled) tidyUp() {
 }
 
 // A row in memory has what package ledger keeps of a delivery, and that decides what becomes of it. On the stream a row
-// is JSON, with names of its own. What changes there has to be read by the programs beside this one.
+// is JSON, with names of its own. Programs of other versions beside this one must read what changes there.
 
 // storedRow is a row as it is on the stream.
 type storedRow struct {

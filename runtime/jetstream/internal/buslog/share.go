@@ -60,7 +60,7 @@ func (st *storing) touch(slot int, atOnce bool) {
 	st.signal(atOnce)
 }
 
-// touched is touch without waking who stores.
+// touched is touch without waking the goroutine that stores.
 func (st *storing) touched(slot int) {
 	st.changes++
 	st.parts[st.sub.at(slot)].touched = st.changes
@@ -155,7 +155,7 @@ func (u *unit) acquire(at int, wary int) {
 	if back := u.in.clock.back; back >= clocksApart {
 		u.in.reportSetBack(back)
 	}
-	if len(u.sub.asks) > 0 { // somebody waits for an answer
+	if len(u.sub.asks) > 0 { // a caller waits for an answer
 		u.changed(false)
 	}
 	if !u.running {
@@ -218,8 +218,8 @@ func (cs *claims) forgetLeft(at int) {
 	maps.DeleteFunc(cs.left, func(_ *engine.Delivery, one claim) bool { return covers(at, one.slot) })
 }
 
-// leave begins to let go of a part, or of the whole. What was polled of it and not begun is dropped when its turn
-// comes.
+// leave begins to let go of a part, or of the whole. Deliveries of it that were polled and not begun are dropped
+// when their turn comes.
 func (u *unit) leave(at int) {
 	p := &u.parts[at]
 	if !p.owned || p.leaving {

@@ -12,13 +12,13 @@ import (
 // shortcut is the short way on which the workers of a busy unit say that handlers begin, return and
 // have succeeded. They need not wait for the log's mu, which all subscriptions share.
 //
-// It is open only while nothing can be in the way: the stored cursors say that the unit is busy,
-// nobody has cancelled a delivery, and not too much is unstored. Then a worker changes its flight
-// under the shortcut's mu, and leaves a note. Whoever holds the log's mu and reads or changes what
-// the workers change (begun, started, returned, ended and how of flights; atWork, queue,
-// changes and begunAt of the unit; and what keeps the shortcut open) calls shut first. That
-// carries the notes over, and closes the shortcut: from then on the workers wait for the log's mu,
-// too. So all other code needs to know nothing of it.
+// It is open only while nothing can be in the way: the stored cursors say that the unit is busy, no
+// delivery is cancelled, and not too much is unstored. Then a worker changes its flight under the
+// shortcut's mu, and leaves a note. Code that holds the log's mu and reads or changes what the
+// workers change (begun, started, returned, ended and how of flights; atWork, queue, changes and
+// begunAt of the unit; and what keeps the shortcut open) calls shut first. That carries the notes
+// over, and closes the shortcut: from then on the workers wait for the log's mu, too. So all other
+// code needs to know nothing of it.
 type shortcut struct {
 	mu    sync.Mutex  // is taken after the log's mu, or alone
 	open  atomic.Bool // changes under mu
@@ -65,7 +65,7 @@ func (u *unit) shut() {
 	w.mu.Lock()
 	w.open.Store(false)
 	w.mu.Unlock()
-	// Nobody adds anything while it is closed, and only who holds the log's mu opens it.
+	// No worker adds anything while it is closed, and only the holder of the log's mu opens it.
 	if len(w.begun) > 0 {
 		u.atWork = append(u.atWork, w.begun...)
 		u.begunAt = w.last
@@ -78,8 +78,8 @@ func (u *unit) shut() {
 	w.begun, w.ended = w.begun[:0], w.ended[:0]
 }
 
-// shortcutFlight returns the flight of a delivery if the shortcut is open for it. Who gets it unlocks the
-// shortcut's mu.
+// shortcutFlight returns the flight of a delivery if the shortcut is open for it. The caller unlocks the
+// shortcut's mu if it gets one.
 func (c *consumer) shortcutFlight(d *engine.Delivery) *flight {
 	w := &c.unit.shortcut
 	w.mu.Lock()
@@ -164,5 +164,5 @@ func (c *consumer) settleQuickly(d *engine.Delivery, v *engine.Disposition) bool
 // wentWell is how a delivery has ended on the shortcut.
 var wentWell = engine.Disposition{Kind: engine.Done}
 
-// isFree reports whether the shortcut is open, so that nobody has cancelled anything.
+// isFree reports whether the shortcut is open, so that nothing is cancelled.
 func (w *shortcut) isFree() bool { return w.open.Load() }

@@ -52,7 +52,7 @@ func (c *conn) rowData(r *row) []byte {
 	for i := range r.Crashes {
 		r.Crashes[i].Beside = nil
 	}
-	// The event is in the stream as long as somebody needs it.
+	// The event is in the stream as long as it is needed.
 	r.Bare, r.Payload, r.Metadata = true, nil, nil
 	for data = r.encode(); len(data) > limit && len(r.Attempts)+len(r.Crashes) > 2; data = r.encode() {
 		dropped := (len(r.Attempts) + 1) / 2
@@ -70,9 +70,9 @@ func cutText(text string, bytes int) string {
 	return strings.ToValidUTF8(text[:bytes], "") + " (cut)"
 }
 
-// A stream whose size is limited refuses what does not fit. If it were full of events nobody
-// could settle them, nor prune, because that stores something first. So publishing ends
-// before it is full.
+// A stream whose size is limited refuses what does not fit. If it were full of events no
+// process could settle them, nor prune, because that stores something first. So publishing
+// ends before it is full.
 
 // space is how full the stream is. It is guarded by the log's mu.
 type space struct {

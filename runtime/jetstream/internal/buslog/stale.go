@@ -30,9 +30,9 @@ const (
 // expected is what should arrive.
 type expected struct {
 	newest atomic.Int64 // the newest message that has to
-	looks  atomic.Bool  // somebody looks whether it does
+	looks  atomic.Bool  // a goroutine looks whether it does
 
-	// The rest is used by who looks.
+	// The rest is for the goroutine that looks.
 	come int64 // what had arrived at the last look
 	idle int   // looks since then
 }
@@ -84,7 +84,7 @@ func (f *follower) misses(come int64) bool {
 	switch {
 	case err == nil && next.Seq <= newest:
 		return true
-	case err != nil && !errors.Is(err, stream.ErrNotFound): // nobody knows
+	case err != nil && !errors.Is(err, stream.ErrNotFound): // unknown
 		return false
 	}
 	f.expected.newest.CompareAndSwap(newest, come)
@@ -92,16 +92,16 @@ func (f *follower) misses(come int64) bool {
 }
 
 // A server that is cut off from the others goes on to answer its clients, and knows of no leader. So a process that
-// dispatches asks the leader when nothing arrives, and one that publishes does so when nobody acknowledges an event. If no
-// leader answers for leaderTime, it connects to another server. If the servers have no leader at all, that is in vain, and
-// harms nobody.
+// dispatches asks the leader when nothing arrives, and one that publishes does so when no server acknowledges an event.
+// If no leader answers for leaderTime, it connects to another server. If the servers have no leader at all, that is in
+// vain, and does no harm.
 
 // leaderTime is for how long no leader may answer. Servers that can reach each other elect one in that time, mostly.
 const leaderTime = 8 * time.Second
 
 // leader is what is known of the one that should answer.
 type leader struct {
-	asks  atomic.Bool  // somebody asks for a publisher
+	asks  atomic.Bool  // a goroutine asks for a publisher
 	moved atomic.Int64 // when this process has connected to another server for that, in nanoseconds since 1970
 }
 
@@ -115,7 +115,7 @@ func (c *conn) missed(since time.Time) {
 	c.stream.Move()
 }
 
-// askMissed is missed for a publisher, who waits for nobody, if no leader answers now either.
+// askMissed is missed for a publisher, which does not wait, if no leader answers now either.
 func (c *conn) askMissed(since time.Time) {
 	if !c.stream.Replicated() || !c.leader.asks.CompareAndSwap(false, true) {
 		return
@@ -156,7 +156,7 @@ func (f *follower) askLeader() {
 	}
 }
 
-// lastNow asks the leader for the number of the newest message, who has to answer soon.
+// lastNow asks the leader for the number of the newest message. It has to answer soon.
 func (c *conn) lastNow() (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// A part of a subscription, or the whole of one that is not divided, stands still when deliveries wait there that could be
-// handled, and nobody handles them: nobody has it, or the process that has it does not answer, or answers that it is idle.
+// A part of a subscription, or the whole of one that is not divided, stands still when deliveries wait there that could
+// be handled, and no process handles them: it has no owner, or the owner does not answer, or answers that it is idle.
 // Others take it over within seconds, if there are some that handle the subscription. So it counts after stillTime.
 //
 // What waits in a part whose owner answers, waits for a reason that the owner knows: a limit, a breaker, the order, a slow
@@ -43,7 +43,7 @@ func (in *Inspection) noteStalled(ctx context.Context, status *event.Status) err
 			return err
 		}
 		one := &status.Subscriptions[at]
-		if one.Unhandled { // that nobody has it is no wonder
+		if one.Unhandled { // that it has no owner is no wonder
 			found = slices.DeleteFunc(found, func(s event.Stalled) bool { return s.PID == 0 })
 		}
 		one.Stalled = found
@@ -201,7 +201,7 @@ func (c *conn) restOf(ctx context.Context, all []standing, before time.Time) (re
 	return rest, nil
 }
 
-// livesOf asks the owners whether they are alive. Nobody is no owner.
+// livesOf asks the owners whether they are alive. An empty name is no owner.
 func (c *conn) livesOf(ctx context.Context, all []standing) map[string]life {
 	var owners []string
 	for _, one := range all {

@@ -37,7 +37,7 @@ func (h *handled) init(s *stream.Stream, target string, options engine.Options) 
 // and so are its parts, which stand on each other: [shares], [storing], [reading], [claims].
 type unit struct {
 	claims
-	consumer *consumer // nil while nobody polls
+	consumer *consumer // nil while none polls
 	timer    *time.Timer
 	parallel bool // it shares the subscription with others that do so
 	shortcut shortcut
@@ -49,7 +49,7 @@ type shares struct {
 	in      *handled
 	sub     *sub
 	parts   [1 + partCount]share
-	freed   [1 + partCount]time.Time // since when nobody has a part, as far as this process has seen
+	freed   [1 + partCount]time.Time // since when a part has no owner, as far as this process has seen
 	letGo   time.Time                // when parts were last given away
 	stayed  time.Time                // when parts were last kept because their handlers took too long
 	parking parking
@@ -65,7 +65,7 @@ type storing struct {
 	plan    *plan          // that is on its way
 	doubts  []*plan        // that may be stored
 	alone   bool           // the next plan has one delivery
-	written chan struct{}  // closed when stored has changed; nil while nobody waits
+	written chan struct{}  // closed when stored has changed; nil while it is not waited for
 	now     chan struct{}  // something is to be stored at once
 	soon    chan struct{}  // something is to be stored within delay
 	running bool           // there is a goroutine that stores
@@ -87,7 +87,7 @@ type reading struct {
 	returning int              // deliveries that come back as soon as that is stored
 	back      uint64           // counts what was given back: it comes before what follows
 	hungry    bool             // the last poll has found too little, so that new events wake the consumer
-	polled    bool             // somebody has asked for deliveries
+	polled    bool             // a dispatcher has asked for deliveries
 	moved     bool             // what this process has of the subscription has changed since the last poll
 }
 
@@ -128,7 +128,7 @@ func newUnit(h *handled, s *sub) *unit {
 	return u
 }
 
-// ring wakes whoever polls, when a delivery is due.
+// ring wakes the dispatcher that polls, when a delivery is due.
 func (u *unit) ring() {
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
@@ -161,7 +161,7 @@ func (u *unit) write(ctx context.Context) (bool, error) {
 	return u.writeNow(ctx)
 }
 
-// writeNow is write for who holds mu, which is free meanwhile.
+// writeNow is write for callers that hold mu, which is free meanwhile.
 func (u *unit) writeNow(ctx context.Context) (bool, error) {
 	u.shut()
 	for target := u.changes; u.owns() && u.stored < target; {
@@ -193,7 +193,7 @@ func (st *storing) awaitWritten(ctx context.Context) error {
 	}
 }
 
-// noteWritten wakes whoever waits for something to be stored.
+// noteWritten wakes the callers that wait for something to be stored.
 func (st *storing) noteWritten() {
 	if st.written != nil {
 		close(st.written)
@@ -251,7 +251,7 @@ func (u *unit) cursorChanged(at int) {
 		u.in.logger.Warn("another process has taken over a subscription, or a part of it", "subscription_id", u.sub.Name, "part", at, "owner", c.Owner)
 		u.lose(at)
 	}
-	if c.Owner == u.in.instance && !u.parts[at].owned { // whoever takes it over may not hear of it
+	if c.Owner == u.in.instance && !u.parts[at].owned { // the next owner may not hear of it
 		u.in.lack()
 	}
 	if u.freed[at] = (time.Time{}); c.Owner == "" && u.consumer != nil {
@@ -263,13 +263,13 @@ func (u *unit) cursorChanged(at int) {
 // rowChanged looks at a row that has arrived.
 func (u *unit) rowChanged(before, r *row) {
 	if r.forVersion() {
-		u.in.lack() // somebody else may know it
+		u.in.lack() // another process may know it
 	}
 	if u.sub.cancelled > 0 {
 		u.shut()
 	}
 	if f := u.flights.of(r.Seq); f == nil || !f.ended { // else it is where that has put it
-		if u.parking.removeRow(before); before != nil && before.Waitlist != "" && r.Waitlist == "" { // somebody has cancelled it
+		if u.parking.removeRow(before); before != nil && before.Waitlist != "" && r.Waitlist == "" { // it was cancelled
 			u.freeAll([]string{before.Waitlist, before.Delivery.Key}, nil)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/busgen/busgen/runtime/jetstream/internal/stream"
 )
 
-// logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of the
-// records: it guards the fields that follow it, and those of the layers above. A change that needs more than one row
-// holds it all the while. A function that touches what mu guards, and does not take mu itself, is called with mu held:
-// TestWhatTheLockGuardsIsTouchedWithTheLockHeld follows all calls. What a message changes of a subscription is told to
-// its [listener].
+// logView is what the stream says, up to a message, and how it follows from the messages. Its mu is the only lock of
+// the records: it guards the fields that follow it, and those of the layers above. A change that needs more than one
+// row holds it all the while. A function that touches what mu guards, and does not take mu itself, is called with mu
+// held: TestWhatTheLockGuardsIsTouchedWithTheLockHeld follows all calls. The [listener] of a subscription is told of
+// each change by a message.
 type logView struct {
 	conn
 	types   atomic.Pointer[map[typenames.Key]bool] // that are known; publishers ask without mu
@@ -39,7 +39,7 @@ type logView struct {
 	here        map[string]string // what this process calls types, by the names under which events were published
 	watches     map[*watch]struct{}
 	hiding      map[string]int64 // messages that are none of the bus, by subject
-	settled     chan struct{}    // closed when deliveries are settled; nil while nobody waits
+	settled     chan struct{}    // closed when deliveries are settled; nil while none is waited for
 	pausesNew   bool             // the registry has changed since the watchers were told
 	requestsNew bool
 	closed      bool
@@ -58,7 +58,7 @@ func (v *logView) init(s *stream.Stream, target string, options engine.Options) 
 
 // listener is what handles a subscription in this process: a [unit]. All of it is called with mu held.
 type listener interface {
-	// name returns what the program calls the subscription; empty while nobody polls.
+	// name returns what the program calls the subscription; empty while no consumer polls.
 	name() string
 	// wake makes it poll.
 	wake()
@@ -155,7 +155,7 @@ type schema struct {
 // matches reports whether the subscription gets an event.
 func (s *sub) matches(r *engine.Record) bool {
 	if r.Origin != nil {
-		return false // it is for whoever has a row of it
+		return false // it is for subscriptions with a row of it
 	}
 	if s.routes[r.Type] {
 		return true
@@ -186,7 +186,7 @@ func (c *conn) checkFormat(ctx context.Context) error {
 		Format int `json:"format"`
 	}
 	for last, before := m.Seq, int64(1); json.Unmarshal(m.Data, &r) != nil || r.Format < 1; {
-		// Somebody has published to its subject: the record is the one before.
+		// A client has published to its subject: the record is the one before.
 		if m, err = c.stream.NextOf(ctx, c.subject(registryToken), before); errors.Is(err, stream.ErrNotFound) || m.Seq == last {
 			return &stream.ForeignError{Problem: "its record of subscriptions cannot be read"}
 		}
@@ -396,7 +396,7 @@ func (v *logView) enter() error {
 	return nil
 }
 
-// wakeAll wakes everybody who waits.
+// wakeAll wakes all callers that wait.
 func (v *logView) wakeAll() {
 	v.noteSettled()
 	for w := range v.watches {

@@ -44,7 +44,7 @@ func (w *wholeRows) add(r *row) {
 	}
 }
 
-// part returns what a process keeps of a row. Reasons are as long as somebody has made them.
+// part returns what a process keeps of a row. Reasons may have any length.
 func (r *row) part() *row {
 	p := *r
 	p.isPart, p.lastKind = true, r.lastFailed()

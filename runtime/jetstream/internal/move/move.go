@@ -3,8 +3,8 @@
 // (buslog.Arrival).
 //
 // The file is labelled before anything moves, so that nothing in it changes any more; the
-// record of how far the move has come is in the same batch as what has moved. So whoever moves
-// may be killed at any moment, and the next one goes on where it was.
+// record of how far the move has come is in the same batch as what has moved. So the moving
+// process may be killed at any moment, and the next one goes on where it was.
 package move
 
 import (
@@ -30,7 +30,7 @@ func Move(ctx context.Context, path, to, actor string, open func() (*stream.Stre
 		return moved, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	// What is in the way is found before the file is labelled.
+	// Obstacles are found before the file is labelled.
 	if err := buslog.Vacant(ctx, s, to, from.Baggage().Log); err != nil {
 		return moved, err
 	}

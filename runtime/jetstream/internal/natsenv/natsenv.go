@@ -53,14 +53,14 @@ type settings struct {
 	API      string `json:"jetstream_api_prefix"`
 	Inbox    string `json:"inbox_prefix"`
 
-	// What is not understood here.
+	// Settings that are not understood here.
 	NSC       string `json:"nsc"`
 	Proxy     string `json:"socks_proxy"`
 	CertStore string `json:"windows_cert_store"`
 }
 
 // Look finds out how to connect. If the caller knows the servers, a context counts only if it is named:
-// what is secret of the selected one is not for any server.
+// the secrets of the selected one are not for any server.
 func Look(known bool) (Found, error) {
 	s, what, err := context(known)
 	if err != nil {
@@ -126,7 +126,7 @@ func context(known bool) (s settings, what string, err error) {
 func selected() (string, error) {
 	root, err := folder()
 	if err != nil {
-		return "", nil // who has no home has selected nothing
+		return "", nil // a user without a home has selected nothing
 	}
 	text, err := os.ReadFile(filepath.Join(root, "context.txt"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +144,7 @@ func folder() (string, error) {
 	return filepath.Join(home, ".config", "nats"), err
 }
 
-// variables puts what variables say in the place of what the context says. Who the program is they say
+// variables replaces settings of the context by those of variables. They identify the program
 // completely, or not at all.
 func (s *settings) variables() {
 	get := func(name string, field *string) { *field = cmp.Or(os.Getenv(name), *field) }

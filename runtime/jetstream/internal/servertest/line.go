@@ -75,8 +75,7 @@ func (l *Line) InProcessConn() (net.Conn, error) {
 	return lineConn{conn, l}, nil
 }
 
-// Cut ends all connections and allows no new ones. What the process says from now on reaches
-// nobody.
+// Cut ends all connections and allows no new ones. Messages that the process sends from now on are lost.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,8 +164,7 @@ func (l *Line) deliver() {
 	}
 }
 
-// Divert makes the messages to a subject go to another one, which is as long: somebody else answers
-// them.
+// Divert makes the messages to a subject go to another one, which is as long: another responder answers them.
 func (l *Line) Divert(from, to string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +229,7 @@ func (c lineConn) Write(p []byte) (int, error) {
 	case l.cut:
 		l.mu.Unlock()
 		return 0, errCut
-	case l.frozen != nil || l.thaws: // as into the buffer of a socket: whoever writes does not wait
+	case l.frozen != nil || l.thaws: // as into the buffer of a socket: the writer does not wait
 		l.held = append(l.held, heldBytes{c.Conn, append([]byte(nil), p...)})
 		l.mu.Unlock()
 		return n, nil

@@ -11,7 +11,7 @@ import (
 // processes, and returns its address. It ends with the test.
 func Listen(t testing.TB) (address string) { return ListenFor(t, nil) }
 
-// ListenFor is Listen for certain users; nil for everybody.
+// ListenFor is Listen for certain users; nil for all.
 func ListenFor(t testing.TB, users []*server.User) (address string) {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{

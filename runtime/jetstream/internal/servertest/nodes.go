@@ -70,8 +70,8 @@ func (c *Nodes) start() *Nodes {
 	return c
 }
 
-// quietPorts returns ports that are free, and that the system gives nobody by itself: a
-// server that is killed gets its port again.
+// quietPorts returns ports that are free, and that the system gives no program by itself:
+// a server that is killed gets its port again.
 func quietPorts(t testing.TB, n int) (ports []int) {
 	for tries := 0; len(ports) < n; tries++ {
 		port := 20_000 + rand.IntN(12_000)
@@ -100,7 +100,8 @@ func (c *Nodes) Start(i int) {
 	c.running[i] = StartProcess(c.t, nil, serverRole, name, strconv.Itoa(c.ports[i]), strconv.Itoa(c.routes[i]), strings.Join(routes, ","), advertised, filepath.Join(c.dir, name))
 }
 
-// nowhere is an address at which nobody listens: a server that is told of another one does not go around the network.
+// nowhere is an address at which no server listens: a server that is told of another one does not go around the
+// network.
 const nowhere = "127.0.0.1:1"
 
 // serve is the role of a server.
@@ -146,7 +147,7 @@ func (c *Nodes) Connect() (*nats.Conn, error) {
 	return nats.Connect(c.Hosts(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
 }
 
-// Leader returns which server leads a stream; -1 if none does, or nobody says so.
+// Leader returns which server leads a stream; -1 if none does, or none says so.
 func (c *Nodes) Leader(stream string) int {
 	nc, err := c.Connect()
 	if err != nil {

@@ -142,5 +142,5 @@ func Asked() <-chan struct{} {
 	return asked
 }
 
-// Say writes a line for the parent. What was said before the process is killed arrives.
+// Say writes a line for the parent. Lines that were written before the process is killed arrive.
 func Say(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }

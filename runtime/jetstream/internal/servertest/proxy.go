@@ -8,9 +8,9 @@ import (
 )
 
 // Proxy is the network between a process and the servers. It can be cut: then nothing gets
-// through in either direction, and nobody is told. What was sent meanwhile arrives when it
-// is healed, as with a network that loses packets for a while. Or it can refuse: then all
-// connections end, and new ones do so at once.
+// through in either direction, and neither side is told. Data that was sent meanwhile
+// arrives when it is healed, as with a network that loses packets for a while. Or it can
+// refuse: then all connections end, and new ones do so at once.
 type Proxy struct {
 	hosts []string
 
@@ -142,8 +142,8 @@ func (p *Proxy) accept(l net.Listener, host string) {
 	}
 }
 
-// carry carries what one side says to the other, until it has ended the connection. What it
-// said before that arrives, also when the other side does not listen any more.
+// carry carries what one side says to the other, until it has ended the connection. Its
+// data from before that arrives, also when the other side does not listen any more.
 func (p *Proxy) carry(from, to net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {

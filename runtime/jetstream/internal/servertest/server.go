@@ -24,7 +24,7 @@ func init() {
 
 // The server looks at its process every ten seconds, in order to tell other servers about it,
 // and at what it has logged every second. In a test of a virtual week that is nearly all of
-// the work, and nobody listens.
+// the work, and no server listens.
 //
 //go:linkname statistics github.com/nats-io/nats-server/v2/server.statsHBInterval
 var statistics time.Duration
@@ -32,8 +32,8 @@ var statistics time.Duration
 //go:linkname forgetLogged github.com/nats-io/nats-server/v2/server.(*Server).changeRateLimitLogInterval
 func forgetLogged(s *server.Server, every time.Duration)
 
-// The client keeps timers for use by anybody. One that was made in a bubble must not be used
-// in another, or outside.
+// The client keeps timers for use by all connections. One that was made in a bubble must not
+// be used in another, or outside.
 //
 //go:linkname timers github.com/nats-io/nats%2ego.globalTimerPool
 var timers struct{ p sync.Pool }

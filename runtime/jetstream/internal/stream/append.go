@@ -75,7 +75,7 @@ func (s *Stream) Append(ctx context.Context, msgs ...*Msg) (first int64, known b
 	}
 }
 
-// AppendWithin is Append for who waits for so long, whatever happens.
+// AppendWithin is Append for callers that wait for so long, whatever happens.
 func (s *Stream) AppendWithin(d time.Duration, msgs ...*Msg) (first int64, known bool, err error) {
 	until := time.Now().Add(d)
 	if first, known, err = s.append(context.Background(), until, msgs); !isBusy(err) {
@@ -125,7 +125,7 @@ func (s *Stream) append(ctx context.Context, until time.Time, msgs []*Msg) (firs
 	case errors.Is(err, ErrInDoubt):
 		return 0, false, err
 	case errors.As(err, new(*DeniedError)), isUnsent(err):
-		return 0, false, err // nobody has got it
+		return 0, false, err // no server has got it
 	case err != nil:
 		return 0, false, fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
@@ -151,7 +151,7 @@ func (s *Stream) refusal(err *ServerError) error {
 	return err
 }
 
-// isUnsent reports whether an error says that nobody has got a message.
+// isUnsent reports whether an error says that no server has got a message.
 func isUnsent(err error) bool {
 	return slices.ContainsFunc([]error{
 		nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrMaxPayload, nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrBadSubject,

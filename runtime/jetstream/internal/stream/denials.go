@@ -31,7 +31,7 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the servers do not let this user %s to %s", what, e.Subject)
 }
 
-// denials tells those who wait for an answer that the server has refused what they have sent. The server
+// denials tells callers that wait for an answer that the server has refused their message. The server
 // does not answer that: it tells the connection. Streams of one connection share them.
 type denials struct {
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ var listening = struct {
 	all map[weak.Pointer[nats.Conn]]*denials
 }{all: map[weak.Pointer[nats.Conn]]*denials{}}
 
-// denialsOf makes the errors of a connection known. Whoever has handled them before goes on with it.
+// denialsOf makes the errors of a connection known. The handler that the connection had is still called.
 func denialsOf(nc *nats.Conn) *denials {
 	listening.Lock()
 	defer listening.Unlock()
@@ -102,7 +102,7 @@ func deniedBy(err error) *DeniedError {
 	return nil
 }
 
-// heard tells those whom a denial is about.
+// heard tells the callers that a denial is about.
 func (d *denials) heard(nc *nats.Conn, denied *DeniedError) {
 	d.mu.Lock()
 	var tell []*context.CancelCauseFunc

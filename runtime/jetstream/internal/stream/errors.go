@@ -38,15 +38,15 @@ var ErrTooLarge = errors.New("this is more than the servers accept at once")
 var ErrBehind = errors.New("the server that answers is not the leader any more")
 
 // ErrLeaderless says that the server that answers knows of no leader: the servers elect one, or it is cut off from the
-// others. What it says may be old.
+// others. Its answer may be old.
 var ErrLeaderless = errors.New("the server that answers knows of no leader of the stream")
 
 // ErrSilent says that the server has not answered in time a question that changes nothing.
 var ErrSilent = errors.New("the server does not answer")
 
 // Passes reports whether an error is one that ends by itself, such as that the stream has no
-// leader at the moment, or the client no connection. What was to be stored may be stored
-// if it matches [ErrInDoubt].
+// leader at the moment, or the client no connection. The message may be stored if the error
+// matches [ErrInDoubt].
 func Passes(err error) bool {
 	for _, one := range []error{ErrInDoubt, ErrBusy, ErrSilent, ErrBehind, ErrLeaderless, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrTimeout} {
 		if errors.Is(err, one) {

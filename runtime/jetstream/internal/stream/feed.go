@@ -15,7 +15,7 @@ import (
 
 // feed is a consumer of the server that pushes messages to us, in order and without
 // acknowledgements. It numbers what it sends, so that a gap is seen. It is gone with the
-// server on which it is: whoever reads it then makes another one.
+// server on which it is: its reader then makes another one.
 type feed struct {
 	stream *Stream
 	name   string
@@ -80,8 +80,8 @@ func (s *Stream) feed(ctx context.Context, config feedConfig) (*feed, error) {
 	return f, nil
 }
 
-// end ends the feed, without waiting for anybody: if the server does not hear of it, it
-// drops the consumer some seconds later.
+// end ends the feed, without waiting for the server: if the server does not hear of it,
+// it drops the consumer some seconds later.
 func (f *feed) end() {
 	f.sub.Unsubscribe()
 	f.stream.nc.PublishRequest(f.stream.api+"CONSUMER.DELETE."+f.stream.name+"."+f.name, f.stream.nc.NewInbox(), nil)

@@ -20,7 +20,7 @@ func (s *Stream) beat() time.Duration { return cmp.Or(s.heartbeat, defaultHeartb
 
 // Follow calls each with the messages from a sequence number on, all or those that a filter
 // matches, in order and once, from one goroutine, until stop is called: with those that have
-// come meanwhile, at most burst together. stop waits for nobody, so each may be called once
+// come meanwhile, at most burst together. stop does not wait, so each may be called once
 // more. The slice is used again.
 func (s *Stream) Follow(ctx context.Context, from int64, filters []string, each func([]Stored)) (stop func(), err error) {
 	r := &reader{stream: s, next: max(from, 1), filters: filters, each: each, stopped: make(chan struct{})}
@@ -89,7 +89,7 @@ func (r *reader) pass(f *feed, m *nats.Msg) bool {
 		}
 		if ok && stored.Seq >= r.next {
 			if lag := r.stream.lag; lag != nil {
-				r.passOn() // who lags has learned of what came before
+				r.passOn() // a reader that lags has learned of what came before
 				lag()
 			}
 			r.next = stored.Seq + 1

@@ -11,8 +11,8 @@ import (
 // InboxSuffix is what the name of an inbox has behind that of its stream.
 const InboxSuffix = "-inbox"
 
-// Inbox is a second stream, to which those may publish who may not publish to the stream of the bus. There, whoever
-// may publish under any subject can delete everything: roll-ups are allowed.
+// Inbox is a second stream, for clients that may not publish to the stream of the bus. There, a client that may
+// publish under any subject can delete everything: roll-ups are allowed.
 type Inbox struct{ beside *Stream }
 
 // OpenInbox opens the inbox of the stream, and makes it if there is none: with the replicas and the place of the stream,

@@ -28,7 +28,7 @@ type Settings struct {
 	Polling func()
 	// Lost is for tests: while it returns true, nothing that is appended reaches the servers.
 	Lost func() bool
-	// Hasty is for tests: who is not there is dead at once.
+	// Hasty is for tests: a process that is not there is dead at once.
 	Hasty bool
 	// Replicated is for tests: the stream is treated as if it had replicas.
 	Replicated bool
@@ -92,8 +92,8 @@ func open(ctx context.Context, nc *nats.Conn, name string, settings Settings, cr
 	}
 }
 
-// WaitsLonger reports whether who has waited for the servers since began goes on: until the deadline of its
-// context, or, if that has none, for so long.
+// WaitsLonger reports whether a caller that has waited for the servers since began goes on: until the
+// deadline of its context, or, if that has none, for so long.
 func WaitsLonger(ctx context.Context, began time.Time, limit time.Duration) bool {
 	if _, bounded := ctx.Deadline(); bounded {
 		return ctx.Err() == nil
@@ -125,8 +125,8 @@ func (s *Stream) lookUp(ctx context.Context) (jetstream.Stream, error) {
 // mostReplicas is how many a new stream has, if there are so many servers.
 const mostReplicas = 3
 
-// create makes the stream. If nobody has said how many replicas it has, it has as many as the servers can
-// keep, and three at most.
+// create makes the stream. If the settings do not say how many replicas it has, it has as many as the
+// servers can keep, and three at most.
 func (s *Stream) create(ctx context.Context, settings Settings, check func(jetstream.StreamConfig) error) (jetstream.Stream, error) {
 	config := settings.config(s.name)
 	if err := check(config); err != nil {
@@ -215,7 +215,7 @@ func keepsAll(c jetstream.StreamConfig) error {
 func olderThan(version string, major, minor int) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
-		return false // nobody knows
+		return false // unknown
 	}
 	a, err := strconv.Atoi(parts[0])
 	b, wrong := strconv.Atoi(parts[1])

@@ -109,9 +109,8 @@ func (p *pipe) ask(ctx context.Context, m *nats.Msg, until time.Time) (*nats.Msg
 	return answer, err
 }
 
-// sendQueue sends what is queued. The client writes to the connection as soon as something is to
-// be written: so that it is not one message at a time, those who are about to queue theirs go
-// first.
+// sendQueue sends what is queued. The client writes to the connection as soon as something is to be
+// written: so that it is not one message at a time, callers that are about to queue theirs go first.
 func (p *pipe) sendQueue() {
 	for {
 		runtime.Gosched()
@@ -168,7 +167,7 @@ func (p *pipe) release(c *call) {
 	p.mu.Unlock()
 }
 
-// take removes a call, and returns it unless somebody else has.
+// take removes a call, and returns it unless another goroutine has.
 func (p *pipe) take(number uint64) *call {
 	p.mu.Lock()
 	defer p.mu.Unlock()

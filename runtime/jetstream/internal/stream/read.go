@@ -23,12 +23,11 @@ type Stored struct {
 	Data    []byte
 }
 
-// askAgain is after how long a request is sent again that nobody has answered: servers drop requests while they have no
-// leader.
+// askAgain is after how long an unanswered request is sent again: servers drop requests while they have no leader.
 const askAgain = 2 * time.Second
 
-// ask sends a request to the API of the leader, who may take AnswerTime if the context has no deadline. It may be sent
-// several times.
+// ask sends a request to the API of the leader, which may take AnswerTime if the context has no deadline. It may be
+// sent several times.
 func (s *Stream) ask(ctx context.Context, subject string, request []byte, answer any) error {
 	limit, began := AnswerTime, time.Now()
 	if _, bounded := ctx.Deadline(); bounded {
@@ -132,12 +131,12 @@ func (s *Stream) Get(ctx context.Context, seq int64) (Stored, error) {
 	return s.get(ctx, getRequest{Seq: seq})
 }
 
-// GetKnown is Get for who has read the stream up to the message known. See [ErrBehind].
+// GetKnown is Get for callers that have read the stream up to the message known. See [ErrBehind].
 func (s *Stream) GetKnown(ctx context.Context, seq, known int64) (Stored, error) {
 	return s.sure(ctx, known, func() (Stored, error) { return s.Get(ctx, seq) })
 }
 
-// NextKnown is NextOf for who has read the stream up to the message known. See [ErrBehind].
+// NextKnown is NextOf for callers that have read the stream up to the message known. See [ErrBehind].
 func (s *Stream) NextKnown(ctx context.Context, subject string, seq, known int64) (Stored, error) {
 	return s.sure(ctx, known, func() (Stored, error) { return s.NextOf(ctx, subject, seq) })
 }
@@ -307,8 +306,8 @@ func (s *Stream) do(ctx context.Context, subject string, request []byte) error {
 	return nil
 }
 
-// Ping asks whoever answers at a subject, outside of the stream, and returns what that says. It reports false when
-// nobody is there, and an error when nobody has answered in time.
+// Ping asks the responder at a subject, outside of the stream, and returns what that says. It reports false when
+// there is none, and an error when none has answered in time.
 func (s *Stream) Ping(ctx context.Context, subject string, patience time.Duration) (said string, there bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

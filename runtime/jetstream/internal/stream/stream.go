@@ -39,7 +39,7 @@ func (s *Stream) Name() string { return s.name }
 // MaxPayload returns how large a message may be, headers included.
 func (s *Stream) MaxPayload() int { return int(s.nc.MaxPayload()) }
 
-// Hasty reports whether who is not there is dead at once.
+// Hasty reports whether a process that is not there is dead at once.
 func (s *Stream) Hasty() bool { return s.hasty }
 
 // Polling is called before the dispatcher of a subscription is given anything: see [Settings].

@@ -115,8 +115,8 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Restart starts a server that was killed. Only commits write its log to the disk, so a test sees who does not wait for
-// that.
+// Restart starts a server that was killed. Only commits write its log to the disk, so a test sees code that does not
+// wait for that.
 func (s *Server) Restart() error {
 	s.run = s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.port), "-k", s.folder, "-c", "listen_addresses=127.0.0.1",
 		"-c", "max_connections=200", "-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=0", "-c", "shared_buffers=32MB", "-c", "log_min_messages=fatal")
