@@ -53,7 +53,10 @@ func TestStatusShowsWhatTheFileHoldsAndWhoUsesIt(t *testing.T) {
 				{Name: "user.created", Unrouted: true, Events: 1, Oldest: minute(2), Newest: minute(2)},
 			},
 			Subscriptions: []event.SubscriptionState{
-				{Name: "printer", Pattern: "order.placed", Backlog: 1, BacklogAtMost: 1, Waiting: 1, Dead: 2, Oldest: minute(2)},
+				{
+					Name: "printer", Pattern: "order.placed", Backlog: 1, BacklogAtMost: 1, Dead: 2, Oldest: minute(2),
+					Waiting: 1, Later: 1, NextDue: minute(2).Add(time.Second),
+				},
 				{Name: "ledger", Pattern: "order.placed"},
 			},
 			DeadLetters: 2,
