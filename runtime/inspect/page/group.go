@@ -78,6 +78,9 @@ func fillGroup(q *request) (any, error) {
 		if data.Match, err = q.file().CountDeadLetters(q.Context(), data.Part.Filter(id)); err != nil {
 			return nil, err
 		}
+		if data.Match == 0 { // a text is searched in all letters of the group: once is enough
+			return data, nil
+		}
 	}
 	return data, data.addLetters(q)
 }
