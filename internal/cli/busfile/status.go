@@ -81,10 +81,10 @@ a backlog and no handler, saturated: its handlers are busy all the time while
 its backlog grows, stalled: what stands still (since, parts, pid, host, idle:
 the process answers, and can do nothing), backlog, backlog_at_most, partial,
 running, waiting, later (how many of these are due later than now), next_due,
-held, dead, oldest), dead_letters, pauses (subscription or
-types, since, actor, reason), breakers, waitlists and running (as "busgen breakers
-list", "busgen limits list" and "busgen running list"), snoozed (event, type,
-subscription, snoozes, since). With --watch also rates (seconds since the look
+held, dead, oldest), dead_letters, pauses (subscription or types, since, actor,
+reason), breakers, waitlists and running (as "busgen breakers list", "busgen
+limits list" and "busgen running list"), snoozed (event, type, subscription,
+snoozes, since). With --watch also rates (seconds since the look
 before, published per second), and in each subscription rates (published,
 handled and dead per second, and drained_in: seconds, or null). Without --watch
 also hour: at (when it ends), published and dead (the number of events and of
