@@ -112,7 +112,7 @@ var viewsThatLook = []reading{
 	{"/", 120, lately},
 	{"/problems", 60, dead},
 	{"/group?id=GROUP", 20, group},
-	{"/group?id=GROUP&text=nowhere", 80, group},
+	{"/group?id=GROUP&text=nowhere", 20, group},
 	{"/letter?event=DEAD&subscription=SUBSCRIPTION", one, ""},
 	{"/event?id=DEAD", one, ""},
 	{"/event?id=PARENT", looked, ""},

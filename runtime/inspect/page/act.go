@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 // action is what a button does. It gets the fields of the form from q.PostForm, and a file
@@ -27,17 +27,17 @@ func (p *Page) act(w http.ResponseWriter, q *request, do action) error {
 		return notAllowed(w, "POST")
 	}
 	if err := p.origin.Check(q.Request); err != nil {
-		return refusal{http.StatusForbidden, "This request comes from another site. Nothing was changed."}
+		return refusal.New(http.StatusForbidden, "This request comes from another site. Nothing was changed.")
 	}
 	switch {
 	case p.actorOf == nil:
-		return refusal{http.StatusForbidden, "This page only looks. Nothing was changed."}
+		return refusal.New(http.StatusForbidden, "This page only looks. Nothing was changed.")
 	case !q.mayAct:
-		return refusal{http.StatusForbidden, "You may not act on this page. Nothing was changed."}
+		return refusal.New(http.StatusForbidden, "You may not act on this page. Nothing was changed.")
 	}
 	q.Body = http.MaxBytesReader(w, q.Body, mostForm)
 	if err := q.ParseForm(); err != nil {
-		return badRequest("The form cannot be read. Nothing was changed.")
+		return refusal.BadRequest("The form cannot be read. Nothing was changed.")
 	}
 	as, err := p.file.As(q.Context(), q.actor)
 	if err != nil {
@@ -80,22 +80,16 @@ func (f *formAgain) Unwrap() error { return f.err }
 func (p *Page) writeAgain(w http.ResponseWriter, q *request, again *formAgain) error {
 	status := http.StatusOK
 	if again.err != nil {
-		status = statusOf(again.err)
+		status = refusal.StatusOf(again.err)
 	}
 	return p.write(w, q, status, again.sheet, again.data)
 }
 
-// sentence makes a sentence of an error.
-func sentence(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + text[size:] + "."
-}
-
 // name returns a field of the form that the page has sealed.
 func (q *request) name(field string) (string, error) {
-	name, err := opened(q.PostForm.Get(field))
+	name, err := texts.Opened(q.PostForm.Get(field))
 	if err == nil && name == "" {
-		err = badRequest("The form has no " + field + ".")
+		err = refusal.BadRequest("The form has no " + field + ".")
 	}
 	return name, err
 }
@@ -119,4 +113,4 @@ type field struct{ Name, Value string }
 type ask struct{ Name, Label string }
 
 // sealedField makes a field.
-func sealedField(name, value string) field { return field{name, sealed(value)} }
+func sealedField(name, value string) field { return field{name, texts.Sealed(value)} }

@@ -11,6 +11,8 @@ import (
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 	"github.com/busgen/busgen/runtime/internal/engine"
 )
 
@@ -33,7 +35,7 @@ type auditForm struct{ Actor, Action, Subscription, Since, Until string }
 // auditRow is an entry of the audit.
 type auditRow struct {
 	event.AuditEntry
-	Detail long
+	Detail texts.Long
 	One    bool // it is about one event
 }
 
@@ -53,7 +55,7 @@ func fillAudit(q *request) (any, error) {
 	}
 	data := &auditData{Form: form, Actions: inspect.Actions(), CLI: commandline.Of("audit list", flags, target), Chosen: len(flags) > 0}
 	for _, e := range entries {
-		data.Rows = append(data.Rows, auditRow{e, cutAt(mostValue, e.Detail, "audit", "entry", strconv.FormatInt(e.ID, 10)), e.EventID != uuid.Nil})
+		data.Rows = append(data.Rows, auditRow{e, texts.CutAt(texts.MostValue, e.Detail, "audit", "entry", strconv.FormatInt(e.ID, 10)), e.EventID != uuid.Nil})
 	}
 	if next != "" {
 		data.Next = form.address(next)
@@ -66,18 +68,18 @@ func (f auditForm) filter() (filter event.AuditFilter, flags []string, err error
 	filter = event.AuditFilter{Actor: f.Actor, Subscription: f.Subscription}
 	if f.Action != "" {
 		if !slices.Contains(inspect.Actions(), f.Action) {
-			return filter, nil, badRequest("There is no such action.")
+			return filter, nil, refusal.BadRequest("There is no such action.")
 		}
 		filter.Actions = []string{f.Action}
 	}
-	if filter.Since, err = timeOf(f.Since); err != nil {
+	if filter.Since, err = texts.TimeOf(f.Since); err != nil {
 		return filter, nil, err
 	}
-	if filter.Until, err = timeOf(f.Until); err != nil {
+	if filter.Until, err = texts.TimeOf(f.Until); err != nil {
 		return filter, nil, err
 	}
 	for _, one := range [][2]string{
-		{"--actor", f.Actor}, {"--action", f.Action}, {"--subscription", f.Subscription}, {"--since", stamp(filter.Since)}, {"--until", stamp(filter.Until)},
+		{"--actor", f.Actor}, {"--action", f.Action}, {"--subscription", f.Subscription}, {"--since", texts.Stamp(filter.Since)}, {"--until", texts.Stamp(filter.Until)},
 	} {
 		if one[1] != "" {
 			flags = append(flags, one[0], one[1])
@@ -103,14 +105,14 @@ func (f auditForm) address(after string) string {
 func auditText(q *request) (string, error) {
 	id, err := strconv.ParseInt(q.FormValue("entry"), 10, 64)
 	if err != nil || id < 0 || id == math.MaxInt64 {
-		return "", badRequest("There is no such entry.")
+		return "", refusal.BadRequest("There is no such entry.")
 	}
 	entries, _, err := q.file().Audit(q.Context(), event.AuditFilter{}, event.Page{After: engine.CursorAt(id + 1), Limit: 1})
 	if err != nil {
 		return "", err
 	}
 	if len(entries) == 0 || entries[0].ID != id {
-		return "", badRequest("There is no such entry.")
+		return "", refusal.BadRequest("There is no such entry.")
 	}
 	return entries[0].Detail, nil
 }

@@ -1,11 +1,16 @@
 package page
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/busgen/busgen/internal/catalog"
 	"github.com/busgen/busgen/internal/commandline"
+	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/typeinfo"
 )
 
 var (
@@ -34,20 +39,20 @@ func fillCatalogue(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &catalogueData{Built: q.page.built != nil}
-	if q.page.source != nil {
-		data.Source = q.page.source.File
+	data := &catalogueData{Built: q.page.catalogues.Built != nil}
+	if q.page.catalogues.Source != nil {
+		data.Source = q.page.catalogues.Source.File
 	}
 	for _, name := range names {
 		row := typeRow{Name: name, Gone: (data.Built || data.Source != "") && !strings.HasPrefix(name, "$")}
-		if built := q.page.built; built != nil {
+		if built := q.page.catalogues.Built; built != nil {
 			if t := built.Lookup(name); t != nil {
 				row.Doc, row.Gone = t.Doc(), false
 			}
 		}
-		if source := q.page.source; source != nil {
+		if source := q.page.catalogues.Source; source != nil {
 			if e := source.EventNamed(name); e != nil {
-				row.Doc, row.Owner, row.From, row.Gone = e.Doc, e.Owner.V, place(e.Name.Pos), false
+				row.Doc, row.Owner, row.From, row.Gone = e.Doc, e.Owner.V, typeinfo.Place(e.Name.Pos), false
 			}
 		}
 		data.Types = append(data.Types, row)
@@ -57,14 +62,14 @@ func fillCatalogue(q *request) (any, error) {
 
 // typeData is the Data of the page of one event type.
 type typeData struct {
-	knownType
+	typeinfo.Type
 	Stored     event.Schema
-	Rows       []fieldRow
+	Rows       []typeinfo.Row
 	Owner      string
 	Tags       []string
 	Aliases    []string
 	Deprecated string
-	Settings   []settingRow
+	Settings   []typeinfo.Setting
 	Subs       []declaredRow
 	Events     string // the address of its events
 	CLI        string
@@ -76,7 +81,7 @@ type declaredRow struct{ Name, Doc, Group, From string }
 func fillType(q *request) (any, error) {
 	name := q.FormValue("name")
 	if name == "" {
-		return nil, badRequest("The address names no event type.")
+		return nil, refusal.BadRequest("The address names no event type.")
 	}
 	target, err := q.target()
 	if err != nil {
@@ -90,29 +95,29 @@ func fillType(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known.Fields == nil && known.Doc == "" && len(matching(name, names)) == 0 {
-		return nil, &event.NotFoundError{Thing: "event type", Name: clip(name, mostValue)}
+	if known.Fields == nil && known.Doc == "" && len(typeinfo.Matching(name, names)) == 0 {
+		return nil, &event.NotFoundError{Thing: "event type", Name: texts.Clip(name, texts.MostValue)}
 	}
-	data := &typeData{knownType: known, Rows: fieldRows(known.Fields, nil), Events: eventForm{Type: name}.address(""), CLI: commandline.Of("events list", []string{"--type", name}, target)}
+	data := &typeData{Type: known, Rows: typeinfo.Rows(known.Fields, nil), Events: eventForm{Type: name}.address(""), CLI: commandline.Of("events list", []string{"--type", name}, target)}
 	if data.Stored, err = q.file().Schema(q.Context(), name); err != nil {
 		return nil, err
 	}
-	if built := known.built; built != nil {
-		data.Settings, data.Aliases = programSettings(built.Settings()), built.Aliases()
+	if built := known.Built; built != nil {
+		data.Settings, data.Aliases = typeinfo.OfProgram(built.Settings()), built.Aliases()
 		for _, s := range built.Subscriptions() {
 			data.Subs = append(data.Subs, declaredRow{Name: s.Name, Group: s.Group})
 		}
-		for _, s := range q.page.built.PatternSubscriptions() {
+		for _, s := range q.page.catalogues.Built.PatternSubscriptions() {
 			if s.Covers(built) {
 				data.Subs = append(data.Subs, declaredRow{Name: s.Name, Group: s.Group})
 			}
 		}
 	}
 	if e := known.Source; e != nil {
-		data.Settings, data.Subs = sourceSettings(e.Settings), nil
+		data.Settings, data.Subs = typeinfo.OfSource(e.Settings), nil
 		data.Owner, data.Deprecated, data.Tags, data.Aliases = e.Owner.V, e.Deprecated.V, written(e.Tags), written(e.Aliases)
 		for _, s := range e.Declared() {
-			row := declaredRow{Name: s.Name.V, Doc: s.Doc, From: place(s.Name.Pos)}
+			row := declaredRow{Name: s.Name.V, Doc: s.Doc, From: typeinfo.Place(s.Name.Pos)}
 			if s.Group != nil {
 				row.Group = s.Group.Name.V
 			}
@@ -127,4 +132,41 @@ func written(values []catalog.Value[string]) (all []string) {
 		all = append(all, v.V)
 	}
 	return all
+}
+
+// WithCatalogue shows what generated code knows of its event types: docs, and the
+// settings that are built in. The types of fields are in the file of a bus anyway.
+// Package fromfile reads more from the catalogue file: the docs of fields, and the line
+// of each setting.
+func WithCatalogue(c *runtime.Catalogue) Option {
+	return func(p *Page) error {
+		if c == nil {
+			return errors.New("WithCatalogue: the catalogue is nil; leave the option out")
+		}
+		p.catalogues.Built = c
+		return nil
+	}
+}
+
+// WithSource shows what a catalogue file says. Programs do not call it: package
+// fromfile does, so that only who reads catalogues links their reader.
+func WithSource(c *catalog.Catalogue) Option {
+	return func(p *Page) error {
+		if c == nil {
+			return errors.New("WithSource: the catalogue is nil; leave the option out")
+		}
+		p.catalogues.Source = c
+		return nil
+	}
+}
+
+// typeOf returns what is known of an event type, also by the file of the bus.
+func (q *request) typeOf(name string) (typeinfo.Type, error) {
+	return q.page.catalogues.TypeOf(name, func(name string) (event.Schema, error) { return q.file().Schema(q.Context(), name) })
+}
+
+// typeNames lists all event types that are known: those of the catalogue first, in its order.
+func (q *request) typeNames() ([]string, error) {
+	names, err := q.file().Names(q.Context())
+	return q.page.catalogues.Names(names.Types), err
 }

@@ -2,108 +2,78 @@ package page
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/chart"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/looks"
 )
+
+// file is what the request looks into the file with. For changes there is act.
+func (q *request) file() *inspect.File {
+	if q.looks == nil {
+		taken, err := q.page.files.Take(q.Context())
+		if err != nil {
+			return q.page.file // which says the same
+		}
+		q.looks = taken
+	}
+	return q.looks
+}
+
+// giveBack ends the use of the file.
+func (q *request) giveBack() {
+	if q.looks != nil {
+		q.page.files.Give(q.looks)
+		q.looks = nil
+	}
+}
 
 // causes are the dead letters by their cause, as they were counted at a time.
 type causes struct {
 	at     time.Time
 	groups []event.FailureGroup
-	trends map[string]trend
+	trends map[string]looks.Trend
 }
 
 // causes returns the dead letters by their cause: as they are now, or as they were a moment
 // ago if counting takes long.
 func (q *request) causes() (causes, error) {
-	return q.page.counts.get(q, func(ctx context.Context, file *inspect.File, now time.Time) (found causes, err error) {
+	return q.page.counts.Get(q.Context(), q.page.files, q.now, func(ctx context.Context, file *inspect.File, now time.Time) (found causes, err error) {
 		found.at = now
 		if found.groups, err = file.FailureGroups(ctx, event.Filter{}); err == nil {
-			found.trends, err = trends(ctx, file, found.groups, now)
+			found.trends, err = looks.Trends(ctx, file, found.groups, now)
 		}
 		return found, err
 	})
 }
 
-// kept keeps what was counted last. Counting a hundred thousand dead letters takes half a
-// second, so a page does not wait for it when it can show what was counted shortly before.
-type kept[T any] struct {
-	mu       sync.Mutex
-	last     *counted[T]
-	counting chan struct{} // closed when the count that is being made has ended; nil for none
-	err      error         // of the last count
+// countedHour returns the counts of the last hour, as they were a moment ago if counting takes long.
+func (q *request) countedHour() (event.Hour, error) {
+	return q.page.hours.Get(q.Context(), q.page.files, q.now, func(ctx context.Context, file *inspect.File, _ time.Time) (event.Hour, error) {
+		return file.Hour(ctx)
+	})
 }
 
-// counted is what was counted at a time.
-type counted[T any] struct {
-	at   time.Time
-	took time.Duration
-	what T
-}
-
-const (
-	// share is which part of the time is spent on counting at most, while somebody looks.
-	share = 20
-	// mostWaited is how long a page waits for a new count when it has an old one.
-	mostWaited = 40 * time.Millisecond
-	// mostOld is how old a count is that is shown.
-	mostOld = time.Minute
-)
-
-// get counts, or returns what was counted a moment ago if that takes long.
-func (k *kept[T]) get(q *request, count func(context.Context, *inspect.File, time.Time) (T, error)) (none T, err error) {
-	k.mu.Lock()
-	last := k.last
-	if last != nil && q.now.Sub(last.at) < share*last.took {
-		k.mu.Unlock()
-		return last.what, nil
-	}
-	if k.counting == nil {
-		k.counting = make(chan struct{})
-		go k.count(q.page, q.now, count)
-	}
-	done := k.counting
-	k.mu.Unlock()
-	if last != nil && q.now.Sub(last.at) < mostOld {
-		timer := time.NewTimer(mostWaited)
-		defer timer.Stop()
-		select {
-		case <-done:
-		case <-timer.C:
-			return last.what, nil
+// hourOf returns the curve of the dead letters of one subscription; nil if there was none in the last hour.
+func (q *request) hourOf(subscription string) (*chart.Spark, error) {
+	found, err := q.countedHour()
+	for _, s := range found.Subscriptions {
+		if s.Name == subscription {
+			one := chart.SparkOf("Dead letters of the last hour", "dead letter", s.Dead)
+			one.Bad = true
+			return &one, err
 		}
 	}
-	select {
-	case <-done:
-	case <-q.Context().Done():
-		return none, q.Context().Err()
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.err != nil {
-		return none, k.err
-	}
-	return k.last.what, nil
+	return nil, err
 }
 
-// count makes a new count, for all who wait for it.
-func (k *kept[T]) count(p *Page, now time.Time, count func(context.Context, *inspect.File, time.Time) (T, error)) {
-	began := time.Now()
-	found := &counted[T]{at: now}
-	file, err := p.files.take(p.closing)
-	if err == nil {
-		found.what, err = count(p.closing, file, now)
-		p.files.give(file)
+// hour returns the last hour as curves.
+func (q *request) hour() (chart.Hour, error) {
+	found, err := q.countedHour()
+	if err != nil {
+		return chart.Hour{}, err
 	}
-	found.took = time.Since(began)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.err = err; err == nil {
-		k.last = found
-	}
-	close(k.counting)
-	k.counting = nil
+	return chart.HourOf(found), nil
 }

@@ -31,8 +31,22 @@
 // A strict Content-Security-Policy forbids inline script and style. Texts of payloads, names
 // and errors are escaped twice: html/template escapes markup, and then every character
 // that does not show itself, such as a mark that changes the direction of writing, is
-// written as an escape in the whole answer (visible.go). A huge text is cut, with a link
+// written as an escape in the whole answer (package texts). A huge text is cut, with a link
 // to all of it.
+//
+// # For contributors: what is where
+//
+// This package has the pages and the actions, one file for each, and what serves them: page.go and routes.go the
+// requests, render.go the templates, act.go the actions, counts.go what requests read. What needs no request is in
+// packages below internal, and each of them imports only those before it:
+//
+//   - refusal: errors with their status of HTTP.
+//   - texts: texts that are cut, made visible, sealed and read.
+//   - health: how the bus is doing, in sentences.
+//   - chart: curves and the time axis.
+//   - looks: the files of requests, and counts that are kept.
+//   - typeinfo: what catalogues say about event types.
+//   - job: what is done to many dead letters in the background.
 //
 // # For contributors: adding a page
 //

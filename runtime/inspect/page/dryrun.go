@@ -12,6 +12,8 @@ import (
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 // The sheets of buttons that change much at once: each says what would happen, and has the button that does it.
@@ -42,10 +44,10 @@ type replay struct {
 
 // replayOf reads a form: "from" is as it was typed, and "place" is what a dry run has sealed.
 func (q *request) replayOf(file *inspect.File, value func(string) string) (r replay, err error) {
-	if r.name, err = opened(value("subscription")); err != nil {
+	if r.name, err = texts.Opened(value("subscription")); err != nil {
 		return r, err
 	}
-	if r.text, err = opened(value("place")); err != nil {
+	if r.text, err = texts.Opened(value("place")); err != nil {
 		return r, err
 	}
 	if r.text == "" {
@@ -54,17 +56,17 @@ func (q *request) replayOf(file *inspect.File, value func(string) string) (r rep
 	if err := beforehand.Subscriptions(q.Context(), file, []string{r.name}); err != nil {
 		return r, refused(err)
 	}
-	r.from, err = beforehand.ReplayFrom(q.Context(), file, r.text, timeOf)
+	r.from, err = beforehand.ReplayFrom(q.Context(), file, r.text, texts.TimeOf)
 	return r, refused(err)
 }
 
 // refused is the error of what somebody has asked for and cannot have.
 func refused(err error) error {
 	if _, unknown := errors.AsType[*beforehand.UnknownError](err); unknown {
-		return refusal{http.StatusNotFound, sentence(err.Error()) + " Nothing was changed."}
+		return refusal.New(http.StatusNotFound, texts.Sentence(err.Error())+" Nothing was changed.")
 	}
-	if err != nil && statusOf(err) == http.StatusInternalServerError {
-		return badRequest(sentence(err.Error()) + " Nothing was changed.")
+	if err != nil && refusal.StatusOf(err) == http.StatusInternalServerError {
+		return refusal.BadRequest(texts.Sentence(err.Error()) + " Nothing was changed.")
 	}
 	return err
 }
@@ -89,7 +91,7 @@ func fillReplayPlan(q *request) (any, error) {
 	}
 	switch n := counts.Matched; {
 	case n == 0:
-		d.Lead = sentence(fmt.Sprintf("%s has handled nothing since then (%s)", r.name, r.text))
+		d.Lead = texts.Sentence(fmt.Sprintf("%s has handled nothing since then (%s)", r.name, r.text))
 	case n > mostReplayed:
 		d.Lead = tooManyToReplay(n)
 	default:
@@ -127,7 +129,7 @@ func replayAction(q *request, as *inspect.File) (done, next string, err error) {
 		return "", "", err
 	}
 	if counts.Matched > mostReplayed { // more than the dry run has said
-		return "", "", badRequest(tooManyToReplay(counts.Matched))
+		return "", "", refusal.BadRequest(tooManyToReplay(counts.Matched))
 	}
 	counts, err = as.Replay(q.Context(), r.name, r.from)
 	if err != nil {
@@ -138,11 +140,11 @@ func replayAction(q *request, as *inspect.File) (done, next string, err error) {
 
 // typesToPause reads the types of a form, and which of the file they are.
 func (q *request) typesToPause(file *inspect.File, value func(string) string) (glob string, matched []string, err error) {
-	if glob, err = opened(value("types")); err == nil && glob == "" {
+	if glob, err = texts.Opened(value("types")); err == nil && glob == "" {
 		glob = strings.TrimSpace(value("pattern"))
 	}
 	if err == nil && glob == "" {
-		err = badRequest("Say which types to pause. Nothing was changed.")
+		err = refusal.BadRequest("Say which types to pause. Nothing was changed.")
 	}
 	if err != nil {
 		return "", nil, err
@@ -182,7 +184,7 @@ func pauseTypesAction(q *request, as *inspect.File) (done, next string, err erro
 	if err != nil {
 		return "", "", err
 	}
-	reason, err := opened(q.PostForm.Get("because"))
+	reason, err := texts.Opened(q.PostForm.Get("because"))
 	if err != nil {
 		return "", "", err
 	}

@@ -14,6 +14,10 @@ import (
 	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/chart"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/typeinfo"
 )
 
 var eventSheet = sheet{path: "event", title: "Event", template: "event", fill: fillEvent}
@@ -21,14 +25,14 @@ var eventSheet = sheet{path: "event", title: "Event", template: "event", fill: f
 // eventData is the Data of the page "Event".
 type eventData struct {
 	event.EventHistory
-	Known      knownType
-	Shown      long // the payload
-	Rows       []fieldRow
+	Known      typeinfo.Type
+	Shown      texts.Long // the payload
+	Rows       []typeinfo.Row
 	Meta       []metadatum
 	Deliveries []deliveryRow
-	Axis       axis
+	Axis       chart.Axis
 	Tree       *tree
-	Raw        long
+	Raw        texts.Long
 	CLI        string
 	Export     string // the address of incident.html
 }
@@ -36,20 +40,20 @@ type eventData struct {
 // metadatum is an entry of the metadata.
 type metadatum struct {
 	Name  string
-	Value long
+	Value texts.Long
 }
 
 // deliveryRow is a delivery with its place on the time axis, and what can be done about it.
 type deliveryRow struct {
 	event.DeliveryState
 	Attempts []attemptRow // the last first
-	Marks    []mark
-	Next     []prediction
+	Marks    []chart.Mark
+	Next     []chart.Prediction
 	Later    int  // predictions that are not shown
 	Known    bool // the policy that predicts the retries is known
 	Running  []event.Running
 	Buttons  []button
-	Why      long // the reason
+	Why      texts.Long // the reason
 	Steps    []stepRow
 	Before   int // steps that are not shown
 	InSteps  string
@@ -59,7 +63,7 @@ type deliveryRow struct {
 // stepRow is a step of the handler.
 type stepRow struct {
 	standing.Step
-	Says long
+	Says texts.Long
 }
 
 // mostSteps is how many steps of a delivery are shown, the newest.
@@ -70,9 +74,9 @@ type attemptRow struct {
 	event.FailedAttempt
 	Number int
 	Took   time.Duration
-	Error  long
-	Stack  long
-	Log    long
+	Error  texts.Long
+	Stack  texts.Long
+	Log    texts.Long
 	Last   bool
 }
 
@@ -80,10 +84,10 @@ type attemptRow struct {
 func (q *request) eventOf() (event.EventHistory, error) {
 	prefix := strings.TrimSpace(q.FormValue("id"))
 	if prefix == "" {
-		return event.EventHistory{}, badRequest("The address names no event.")
+		return event.EventHistory{}, refusal.BadRequest("The address names no event.")
 	}
 	if strings.Trim(prefix, "0123456789abcdefABCDEF-") != "" {
-		return event.EventHistory{}, badRequest("This is not the id of an event, or the beginning of one: want hexadecimal digits, as in 018f4f2e-1c3a-7b21.")
+		return event.EventHistory{}, refusal.BadRequest("This is not the id of an event, or the beginning of one: want hexadecimal digits, as in 018f4f2e-1c3a-7b21.")
 	}
 	id, err := q.file().FindEvent(q.Context(), prefix)
 	if err != nil {
@@ -109,37 +113,50 @@ func fillEvent(q *request) (any, error) {
 	e := &eventData{
 		EventHistory: event,
 		Known:        known,
-		Shown:        cut(pretty(event.Payload), "payload", "id", id),
-		Rows:         fieldRows(known.fieldsOf(event.Version), event.Payload),
-		Raw:          cut(rawRow(event), "row", "id", id),
+		Shown:        texts.Cut(texts.Pretty(event.Payload), "payload", "id", id),
+		Rows:         typeinfo.Rows(known.FieldsOf(event.Version), event.Payload),
+		Raw:          texts.Cut(rawRow(event), "row", "id", id),
 		CLI:          commandline.Of("events show", nil, target, id),
 		Export:       "./incident.html?id=" + id,
 	}
 	var metadata map[string]string
 	json.Unmarshal(event.Metadata, &metadata)
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		e.Meta = append(e.Meta, metadatum{name, cut(metadata[name], "metadata", "id", id, "name", name)})
+		e.Meta = append(e.Meta, metadatum{name, texts.Cut(metadata[name], "metadata", "id", id, "name", name)})
 	}
 	for _, d := range event.Deliveries {
 		row := deliveryOf(event, d, known, target)
 		q.steps(&row, event.ID.String(), target)
 		e.Deliveries = append(e.Deliveries, row)
 	}
-	e.Axis = spread(q.now, event.PublishedAt, e.Deliveries)
+	e.spread(q.now)
 	if e.Tree, err = q.treeAround(event.ID, target); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
+// spread lays the deliveries on one time axis.
+func (e *eventData) spread(now time.Time) {
+	var all []chart.Course
+	for _, d := range e.Deliveries {
+		all = append(all, chart.Course{DeliveryState: d.DeliveryState, Next: d.Next})
+	}
+	var marks [][]chart.Mark
+	e.Axis, marks = chart.Spread(now, e.PublishedAt, all)
+	for i := range marks {
+		e.Deliveries[i].Marks = marks[i]
+	}
+}
+
 // mostPredicted is how many retries of a delivery are predicted.
 const mostPredicted = 20
 
 // deliveryOf prepares a delivery for the page.
-func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, target string) deliveryRow {
+func deliveryOf(e event.EventHistory, d event.DeliveryState, known typeinfo.Type, target string) deliveryRow {
 	row := deliveryRow{
 		DeliveryState: d, Buttons: deliveryButtons(target, e.Event, d),
-		Why: cut(d.Reason, "reason", "id", e.ID.String(), "subscription", d.Subscription),
+		Why: texts.Cut(d.Reason, "reason", "id", e.ID.String(), "subscription", d.Subscription),
 	}
 	for _, r := range e.Running {
 		if r.Subscription == d.Subscription || r.Group == d.Subscription {
@@ -152,9 +169,9 @@ func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, ta
 		}
 		one := attemptRow{
 			FailedAttempt: a, Number: i + 1, Last: i == len(d.Attempts)-1,
-			Error: cut(a.Error, "attempt", param("error")...),
-			Stack: cut(a.Stack, "attempt", param("stack")...),
-			Log:   cut(a.Log, "attempt", param("log")...),
+			Error: texts.Cut(a.Error, "attempt", param("error")...),
+			Stack: texts.Cut(a.Stack, "attempt", param("stack")...),
+			Log:   texts.Cut(a.Log, "attempt", param("log")...),
 		}
 		if !a.Started.IsZero() {
 			one.Took = a.Ended.Sub(a.Started)
@@ -164,13 +181,13 @@ func deliveryOf(e event.EventHistory, d event.DeliveryState, known knownType, ta
 	if d.Suspended { // its steps say for what it waits
 		return row
 	}
-	if policy, ok := known.policy(d.Subscription); ok {
-		row.Known, row.Next = true, predict(policy, e.ID, d)
+	if policy, ok := known.Policy(d.Subscription); ok {
+		row.Known, row.Next = true, chart.Predict(policy, e.ID, d)
 		if more := len(row.Next) - mostPredicted; more > 0 {
 			row.Next, row.Later = row.Next[:mostPredicted], more
 		}
 	} else if d.State == event.StateWaiting && !d.Due.IsZero() {
-		row.Next = predictOne(d)
+		row.Next = chart.PredictOne(d)
 	}
 	return row
 }
@@ -185,7 +202,7 @@ func (q *request) steps(row *deliveryRow, id, target string) {
 	row.InSteps = standing.InSteps(row.DeliveryState, q.moment)
 	row.StepsCLI = commandline.Of("events steps", []string{"--subscription", row.Subscription}, target, id)
 	for _, s := range all[row.Before:] {
-		row.Steps = append(row.Steps, stepRow{s, cutAt(mostResult, s.Says, "step", "id", id, "subscription", row.Subscription,
+		row.Steps = append(row.Steps, stepRow{s, texts.CutAt(mostResult, s.Says, "step", "id", id, "subscription", row.Subscription,
 			"run", fmt.Sprint(s.Run), "member", s.Member, "name", s.Name)})
 	}
 }
@@ -207,7 +224,7 @@ func stepText(q *request) (string, error) {
 			return s.Says, nil
 		}
 	}
-	return "", badRequest("There is no such step.")
+	return "", refusal.BadRequest("There is no such step.")
 }
 
 // rawRow is an event as the file has it, as JSON.
@@ -230,7 +247,7 @@ func rawRow(e event.EventHistory) string {
 	if err != nil {
 		return err.Error()
 	}
-	return pretty(text)
+	return texts.Pretty(text)
 }
 
 // payloadText is a whole payload.
@@ -239,7 +256,7 @@ func payloadText(q *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return pretty(event.Payload), nil
+	return texts.Pretty(event.Payload), nil
 }
 
 // rowText is a whole event as the file has it.
@@ -300,5 +317,5 @@ func attemptText(q *request) (string, error) {
 			}
 		}
 	}
-	return "", badRequest("There is no such attempt.")
+	return "", refusal.BadRequest("There is no such attempt.")
 }

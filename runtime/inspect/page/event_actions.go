@@ -9,6 +9,7 @@ import (
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
 )
 
 // deliveryButtons are what an operator can do about one delivery.
@@ -55,7 +56,7 @@ func onDelivery(do func(q *request, as *inspect.File, key event.Key) (done strin
 func (q *request) reason() (string, error) {
 	reason := q.PostForm.Get("reason")
 	if reason == "" {
-		return "", badRequest("Say why: the reason stays with the event. Nothing was changed.")
+		return "", refusal.BadRequest("Say why: the reason stays with the event. Nothing was changed.")
 	}
 	return reason, nil
 }

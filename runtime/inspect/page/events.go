@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"github.com/busgen/busgen/internal/commandline"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 var eventsSheet = sheet{path: "events", title: "Events", menu: true, live: true, template: "events", fill: fillEvents}
@@ -69,7 +70,7 @@ func fillEvents(q *request) (any, error) {
 	}
 	data.CLI, data.Tail = commandline.Of("events list", flags, target), commandline.Of("events tail", form.tailFlags(), target)
 	if err != nil {
-		data.Why = clip(err.Error(), mostBytes)
+		data.Why = texts.Clip(err.Error(), texts.MostBytes)
 		return nil, &formAgain{nil, data, err}
 	}
 	q.still = q.FormValue("after") != "" || !filter.Until.IsZero() && filter.Until.Before(q.now)
@@ -92,23 +93,12 @@ func fillEvents(q *request) (any, error) {
 		data.Looked, data.Back = most, found.Back
 	}
 	for _, e := range found.Events {
-		data.Rows = append(data.Rows, eventRow{e, briefText(e.Payload)})
+		data.Rows = append(data.Rows, eventRow{e, texts.BriefText(e.Payload)})
 	}
 	if found.Next != "" {
 		data.Next = form.address(found.Next)
 	}
 	return data, nil
-}
-
-// briefText is the beginning of a payload on one line.
-func briefText(payload []byte) string {
-	if len(payload) > mostParsed {
-		return clip(string(payload), mostValue)
-	}
-	if text := brief(payload); text != "" {
-		return text
-	}
-	return clip(string(payload), mostValue)
 }
 
 // address is that of a page of the list.
@@ -131,10 +121,10 @@ func (f eventForm) filter() (filter event.Filter, flags []string, err error) {
 		filter.Subscriptions = []string{f.Subscription}
 	}
 	if f.State != "" && !slices.Contains(inspect.States(), f.State) {
-		return filter, nil, badRequest("There is no such state of a delivery.")
+		return filter, nil, refusal.BadRequest("There is no such state of a delivery.")
 	}
 	if f.Status != "" && !slices.Contains(inspect.Statuses(), f.Status) {
-		return filter, nil, badRequest("There is no such status.")
+		return filter, nil, refusal.BadRequest("There is no such status.")
 	}
 	if f.Type != "" {
 		filter.Types = strings.Fields(f.Type)
@@ -150,14 +140,14 @@ func (f eventForm) filter() (filter event.Filter, flags []string, err error) {
 	add("--status", f.Status)
 	add("--subscription", f.Subscription)
 	add("--state", f.State)
-	if filter.Since, err = timeOf(f.Since); err != nil {
+	if filter.Since, err = texts.TimeOf(f.Since); err != nil {
 		return filter, nil, err
 	}
-	if filter.Until, err = timeOf(f.Until); err != nil {
+	if filter.Until, err = texts.TimeOf(f.Until); err != nil {
 		return filter, nil, err
 	}
-	add("--since", stamp(filter.Since))
-	add("--until", stamp(filter.Until))
+	add("--since", texts.Stamp(filter.Since))
+	add("--until", texts.Stamp(filter.Until))
 	add("--correlation", f.Correlation)
 	add("--text", f.Text)
 	return filter, flags, nil
@@ -168,25 +158,4 @@ func (f eventForm) tailFlags() []string {
 	f.Status, f.Subscription, f.State, f.Since, f.Until = "", "", "", "", ""
 	_, flags, _ := f.filter()
 	return flags
-}
-
-// stamp is a time as commands take it.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339)
-}
-
-// timeOf reads a time of a form, which is in UTC. Nothing is the zero time.
-func timeOf(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return time.Time{}, badRequest(fmt.Sprintf("%q is no time: want one in UTC, as in 2026-03-14T12:30.", clip(text, mostValue)))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 // incident is what a ticket gets: one file about an event, or about a group of dead letters.
@@ -30,8 +31,8 @@ const (
 
 var incidentTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("incident.html").Funcs(functions).Funcs(template.FuncMap{
-		"whole":  func(text string) string { return clip(text, mostText) },
-		"pretty": func(payload []byte) string { return clip(pretty(payload), mostText) },
+		"whole":  func(text string) string { return texts.Clip(text, mostText) },
+		"pretty": func(payload []byte) string { return texts.Clip(texts.Pretty(payload), mostText) },
 	}).ParseFS(sources, "templates/incident.html"))
 })
 
@@ -52,7 +53,7 @@ func exportIncident(w http.ResponseWriter, q *request) error {
 			return err
 		}
 		if len(groups) != 1 {
-			return &event.NotFoundError{Thing: "group of dead letters", Name: clip(id, mostValue)}
+			return &event.NotFoundError{Thing: "group of dead letters", Name: texts.Clip(id, texts.MostValue)}
 		}
 		if i.Letters, _, err = q.file().DeadLetters(q.Context(), event.Filter{Group: id}, event.Page{Limit: mostLetters}); err != nil {
 			return err
@@ -71,7 +72,7 @@ func exportIncident(w http.ResponseWriter, q *request) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="incident-`+plainName(name)+`.html"`)
-	if _, err := w.Write(visible(b.Bytes())); err != nil {
+	if _, err := w.Write(texts.Visible(b.Bytes())); err != nil {
 		return errGone
 	}
 	return nil

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/google/uuid"
 
 	"github.com/busgen/busgen/internal/commandline"
-	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 var letterSheet = sheet{path: "letter", title: "Dead letter", template: "letter", fill: fillLetter}
@@ -20,14 +20,14 @@ var letterSheet = sheet{path: "letter", title: "Dead letter", template: "letter"
 // letterPage is the Data of the page of one dead letter.
 type letterPage struct {
 	letterRow
-	Group    string // the address of its group
-	MayEdit  bool   // the file was opened with editing
-	Payload  string // for the editor; empty if it is too long or no text
-	ID       string // of the event, sealed for the form
-	For      string // the subscription, sealed
-	Hides    bool   // something in the payload is not shown
-	EditLine string // edits it by command
-	Refused  long   // why what was typed is refused
+	Group    string     // the address of its group
+	MayEdit  bool       // the file was opened with editing
+	Payload  string     // for the editor; empty if it is too long or no text
+	ID       string     // of the event, sealed for the form
+	For      string     // the subscription, sealed
+	Hides    bool       // something in the payload is not shown
+	EditLine string     // edits it by command
+	Refused  texts.Long // why what was typed is refused
 }
 
 // mostEdited is how long a payload is that can be edited in the browser, in bytes.
@@ -48,12 +48,12 @@ func (q *request) letterPage(letter event.DeadLetter) (*letterPage, error) {
 		return nil, err
 	}
 	data := &letterPage{
-		letterRow: rowOf(letter, target, mostBytes), Group: groupHref(letter.Fingerprint), MayEdit: q.page.file.MayEdit(),
-		ID: sealed(letter.EventID.String()), For: sealed(letter.Subscription), EditLine: commandline.Of("dlq edit", nil, target, letter.Key.String()),
+		letterRow: rowOf(letter, target, texts.MostBytes), Group: groupHref(letter.Fingerprint), MayEdit: q.page.file.MayEdit(),
+		ID: texts.Sealed(letter.EventID.String()), For: texts.Sealed(letter.Subscription), EditLine: commandline.Of("dlq edit", nil, target, letter.Key.String()),
 	}
 	data.Hides = strings.Contains(string(letter.Payload), inspect.HiddenValue)
 	if len(letter.Payload) <= mostEdited && json.Valid(letter.Payload) {
-		data.Payload = editable(letter.Payload)
+		data.Payload = texts.Editable(letter.Payload)
 	}
 	return data, nil
 }
@@ -62,7 +62,7 @@ func (q *request) letterPage(letter event.DeadLetter) (*letterPage, error) {
 func (q *request) letter() (event.DeadLetter, error) {
 	id, err := uuid.Parse(q.FormValue("event"))
 	if err != nil {
-		return event.DeadLetter{}, badRequest("The address names no event.")
+		return event.DeadLetter{}, refusal.BadRequest("The address names no event.")
 	}
 	history, err := q.file().DeadLetter(q.Context(), event.Key{EventID: id, Subscription: q.FormValue("subscription")})
 	return history.DeadLetter, err
@@ -72,22 +72,6 @@ func (q *request) letter() (event.DeadLetter, error) {
 func letterText(q *request) (string, error) {
 	letter, err := q.letter()
 	return letter.LastAttempt().Error, err
-}
-
-// editable is a payload in which each character shows itself: JSON has escapes for all
-// others, and they mean the same.
-func editable(payload []byte) string {
-	var b strings.Builder
-	for _, c := range string(payload) {
-		if c == '\n' || c == '\t' || words.Printable(c) {
-			b.WriteRune(c)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{c}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
 }
 
 // letterButtons are what can be done about one letter.
@@ -109,7 +93,7 @@ func (q *request) keyOf() (event.Key, error) {
 	}
 	id, err := uuid.Parse(one)
 	if err != nil {
-		return event.Key{}, badRequest("The form names no event.")
+		return event.Key{}, refusal.BadRequest("The form names no event.")
 	}
 	subscription, err := q.name("subscription")
 	return event.Key{EventID: id, Subscription: subscription}, err
@@ -127,7 +111,7 @@ func (q *request) one(as *inspect.File, do func(inspect.Selection) (inspect.Coun
 	}
 	counts, err := do(inspect.Only(key))
 	if err == nil && counts.Moved == 0 {
-		err = refusal{409, "It is no dead letter any more. Nothing was changed."}
+		err = refusal.New(409, "It is no dead letter any more. Nothing was changed.")
 	}
 	return groupHref(letter.Fingerprint), err
 }
@@ -140,7 +124,7 @@ func retryLetterAction(q *request, as *inspect.File) (done, next string, err err
 func discardLetterAction(q *request, as *inspect.File) (done, next string, err error) {
 	reason := q.PostForm.Get("reason")
 	if reason == "" {
-		return "", "", badRequest("Say why the dead letter need not be handled. Nothing was changed.")
+		return "", "", refusal.BadRequest("Say why the dead letter need not be handled. Nothing was changed.")
 	}
 	next, err = q.one(as, func(s inspect.Selection) (inspect.Counts, error) {
 		return as.DiscardDeadLetters(q.Context(), s, reason)
@@ -168,8 +152,8 @@ func (q *request) editAgain(key event.Key, typed string, refused error) error {
 	if err != nil {
 		return err
 	}
-	data.Payload = editable([]byte(strings.ReplaceAll(typed, "\r\n", "\n")))
-	data.Refused = long{Text: clip(refused.Error(), mostBytes)}
+	data.Payload = texts.Editable([]byte(strings.ReplaceAll(typed, "\r\n", "\n")))
+	data.Refused = texts.Long{Text: texts.Clip(refused.Error(), texts.MostBytes)}
 	return &formAgain{&letterSheet, data, refused}
 }
 

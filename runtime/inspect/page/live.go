@@ -121,33 +121,19 @@ func (p *Page) look() {
 
 // digest is another number when something has changed, or when it cannot be read any more.
 func (p *Page) digest(seed maphash.Seed) uint64 {
-	file, err := p.files.take(p.closing)
+	file, err := p.files.Take(p.closing)
 	if err != nil {
 		return 0
 	}
-	defer p.files.give(file)
+	defer p.files.Give(file)
 	status, err := file.Status(p.closing)
 	status.At, status.Mark, status.WAL = time.Time{}, nil, 0
 	entries, _, auditErr := file.Audit(p.closing, event.AuditFilter{}, event.Page{Limit: 1})
 	end, endErr := file.Newest(p.closing, event.Filter{}, 1) // a status does not count the events of a large log
 	end.Next = ""                                            // which has the time
-	text, jsonErr := json.Marshal([]any{status, entries, end, fmt.Sprint(err, auditErr, endErr), p.work.state()})
+	text, jsonErr := json.Marshal([]any{status, entries, end, fmt.Sprint(err, auditErr, endErr), p.work.State()})
 	if jsonErr != nil {
 		return 0
 	}
 	return maphash.Bytes(seed, text)
-}
-
-// state is what has become of all jobs here.
-func (k *work) state() (text string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	moved, doing := 0, 0
-	for _, w := range k.jobs {
-		moved += w.Counts.Moved
-		if w.Doing {
-			doing++
-		}
-	}
-	return fmt.Sprint(len(k.jobs), moved, doing)
 }

@@ -3,6 +3,9 @@ package page
 import (
 	"github.com/busgen/busgen/internal/standing"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/chart"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/health"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 var nowSheet = sheet{path: "", title: "Now", menu: true, live: true, template: "now", fill: fillNow}
@@ -10,9 +13,9 @@ var nowSheet = sheet{path: "", title: "Now", menu: true, live: true, template: "
 // now is the Data of the page "Now".
 type now struct {
 	event.Status
-	Health        health
+	Health        health.Health
 	Subscriptions []subscriptionRow
-	Hour          hour
+	Hour          chart.Hour
 	Breakers      []breakerRow
 	Pauses        []pauseRow
 	PauseTypes    button
@@ -30,14 +33,14 @@ type subscriptionRow struct {
 // breakerRow is a circuit breaker that is not closed.
 type breakerRow struct {
 	event.Breaker
-	Error long
+	Error texts.Long
 	Close button
 }
 
 // pauseRow is a pause.
 type pauseRow struct {
 	event.PauseState
-	Why    long
+	Why    texts.Long
 	Resume *button // of event types; a subscription has its button in its row
 }
 
@@ -51,15 +54,15 @@ func fillNow(q *request) (any, error) {
 		return nil, err
 	}
 	q.page.named(status.Path)
-	n := now{Status: status, Hour: hour, Health: healthOf(status), PauseTypes: pauseTypes(status.Path), Waitlists: standing.Waitlists(status.Waitlists, status.Running)}
+	n := now{Status: status, Hour: hour, Health: health.Of(status), PauseTypes: pauseTypes(status.Path), Waitlists: standing.Waitlists(status.Waitlists, status.Running)}
 	for _, s := range status.Subscriptions {
 		n.Subscriptions = append(n.Subscriptions, subscriptionRow{s, s.BacklogAtMost > s.Backlog, pauseOrResume(status.Path, s), subscriptionHref(s.Name)})
 	}
 	for _, b := range status.Breakers {
-		n.Breakers = append(n.Breakers, breakerRow{b, cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
+		n.Breakers = append(n.Breakers, breakerRow{b, texts.Cut(b.LastError, "breaker", "subscription", b.Subscription, "key", b.Key), closeBreaker(status.Path, b.Subscription, b.Key)})
 	}
 	for _, p := range status.Pauses {
-		n.Pauses = append(n.Pauses, pauseRow{p, cut(p.Reason, "pause", "subscription", p.Subscription, "key", p.Key, "types", p.Types), resumeTypes(status.Path, p)})
+		n.Pauses = append(n.Pauses, pauseRow{p, texts.Cut(p.Reason, "pause", "subscription", p.Subscription, "key", p.Key, "types", p.Types), resumeTypes(status.Path, p)})
 	}
 	return n, nil
 }

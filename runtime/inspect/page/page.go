@@ -10,28 +10,29 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busgen/busgen/internal/catalog"
-	"github.com/busgen/busgen/runtime"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/job"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/looks"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/typeinfo"
 )
 
 // Page is the page of one file, to be mounted below a path that ends with a slash. It is
 // safe for concurrent use.
 type Page struct {
-	file      *inspect.File
-	files     *files
-	actorOf   func(*http.Request) (actor string, ok bool) // nil without WithActions
-	origin    http.CrossOriginProtection
-	sensitive bool               // sensitive values are shown
-	built     *runtime.Catalogue // of the program; nil without WithCatalogue
-	source    *catalog.Catalogue // of a file; nil without WithSource
+	file       *inspect.File
+	files      *looks.Files
+	actorOf    func(*http.Request) (actor string, ok bool) // nil without WithActions
+	origin     http.CrossOriginProtection
+	sensitive  bool                // sensitive values are shown
+	catalogues typeinfo.Catalogues // of WithCatalogue and WithSource
 
-	work   work // jobs
-	counts kept[causes]
-	hours  kept[event.Hour]
+	work   job.Work
+	counts looks.Kept[causes]
+	hours  looks.Kept[event.Hour]
 	watch  watch
-	rates  rates
+	rates  looks.Rates
 
 	closing context.Context // ends with Close
 	end     context.CancelFunc
@@ -86,8 +87,8 @@ func New(file *inspect.File, opts ...Option) (*Page, error) {
 		p.file = file.Hiding()
 	}
 	p.closing, p.end = context.WithCancel(context.Background())
-	p.files = newFiles(p.file)
-	p.closed = sync.OnceValue(p.files.close)
+	p.files = looks.NewFiles(p.closing, p.file)
+	p.closed = sync.OnceValue(p.files.Close)
 	return p, nil
 }
 
@@ -96,7 +97,7 @@ func New(file *inspect.File, opts ...Option) (*Page, error) {
 // file. It leaves the file open, and may be called again. Later requests get an error page.
 func (p *Page) Close() error {
 	p.end()
-	p.work.busy.Wait()
+	p.work.Wait()
 	return p.closed()
 }
 
@@ -142,7 +143,7 @@ func (p *Page) actor(r *http.Request) (string, bool) {
 // page is mounted.
 func (p *Page) answer(w http.ResponseWriter, q *request) error {
 	if p.closing.Err() != nil {
-		return refusal{http.StatusServiceUnavailable, "This page is closed."}
+		return refusal.New(http.StatusServiceUnavailable, "This page is closed.")
 	}
 	name := q.URL.Path[strings.LastIndexByte(q.URL.Path, '/')+1:]
 	if a, ok := actions[name]; ok {
@@ -157,7 +158,7 @@ func (p *Page) answer(w http.ResponseWriter, q *request) error {
 	if a, ok := answers[name]; ok {
 		return a(w, q)
 	}
-	return refusal{http.StatusNotFound, "There is no such page."}
+	return refusal.New(http.StatusNotFound, "There is no such page.")
 }
 
 // request is one request to a page.

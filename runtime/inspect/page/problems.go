@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/job"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/looks"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 var problemsSheet = sheet{path: "problems", title: "Problems", menu: true, live: true, template: "problems", fill: fillProblems}
@@ -15,14 +19,14 @@ type problems struct {
 	Letters int       // of all groups
 	At      time.Time // when they were counted
 	Old     bool      // not now
-	Jobs    []job     // that have work left
+	Jobs    []job.Job // that have work left
 }
 
 // problem is a group of dead letters with the same cause.
 type problem struct {
 	event.FailureGroup
-	Message long
-	Trend   trend
+	Message texts.Long
+	Trend   looks.Trend
 	Href    string // of its page
 	Sample  string // the address of its newest letter
 }
@@ -39,12 +43,14 @@ func fillProblems(q *request) (any, error) {
 			FailureGroup: g, Message: cutGroup(g), Trend: known.trends[g.Fingerprint], Href: groupHref(g.Fingerprint), Sample: letterHref(g.Sample),
 		})
 	}
-	data.Jobs, err = q.jobs(func(j job) bool { return j.Doing() || j.Left() > 0 })
+	data.Jobs, err = q.jobs(func(j job.Job) bool { return j.Doing() || j.Left() > 0 })
 	return data, err
 }
 
 // cutGroup is the message of a group.
-func cutGroup(g event.FailureGroup) long { return cut(g.Message, "group", "group", g.Fingerprint) }
+func cutGroup(g event.FailureGroup) texts.Long {
+	return texts.Cut(g.Message, "group", "group", g.Fingerprint)
+}
 
 // groupText is the message of a group.
 func groupText(q *request) (string, error) {
@@ -70,7 +76,7 @@ func eventHref(key event.Key) string {
 // group returns a group of dead letters, or a *NotFoundError.
 func (q *request) group(fingerprint string) (event.FailureGroup, error) {
 	if fingerprint == "" {
-		return event.FailureGroup{}, badRequest("The address names no group.")
+		return event.FailureGroup{}, refusal.BadRequest("The address names no group.")
 	}
 	groups, err := q.file().FailureGroups(q.Context(), event.Filter{Group: fingerprint})
 	if err == nil && len(groups) == 0 {

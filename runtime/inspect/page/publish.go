@@ -13,6 +13,9 @@ import (
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/typeinfo"
 )
 
 var publishSheet = sheet{path: "publish", title: "Publish an event", template: "publish", fill: fillPublish}
@@ -41,8 +44,8 @@ func fillPublish(q *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if known.history != nil {
-			form.Payload = pretty(sampleOf(known.history))
+		if known.History != nil {
+			form.Payload = texts.Pretty(sampleOf(known.History))
 		}
 	}
 	return q.publishPage(form)
@@ -92,7 +95,7 @@ func (f publishForm) commandLine(target string) string {
 	for _, one := range f.entries() {
 		add("--metadata", one)
 	}
-	if len(f.Payload) > mostValue {
+	if len(f.Payload) > texts.MostValue {
 		return commandline.Of("events publish", append(flags, "--payload", "payload.json"), target, f.Type)
 	}
 	return commandline.Of("events publish", flags, target, f.Type, f.Payload)
@@ -113,19 +116,19 @@ func (f publishForm) event() (one inspect.NewEvent, err error) {
 	one = inspect.NewEvent{Type: f.Type, Payload: []byte(f.Payload), DedupeKey: f.Key, Metadata: map[string]string{}}
 	switch {
 	case f.Type == "":
-		return one, badRequest("Say of which type the event is.")
+		return one, refusal.BadRequest("Say of which type the event is.")
 	case len(f.Payload) > mostTyped:
-		return one, badRequest(fmt.Sprintf("The payload has %s; the page takes up to %s: use the command.", words.Bytes(int64(len(f.Payload))), words.Bytes(mostTyped)))
+		return one, refusal.BadRequest(fmt.Sprintf("The payload has %s; the page takes up to %s: use the command.", words.Bytes(int64(len(f.Payload))), words.Bytes(mostTyped)))
 	}
 	if f.Delay != "" {
 		if one.Delay, err = words.ParseSpan(f.Delay); err != nil {
-			return one, badRequest("The delay is no time: " + err.Error() + ".")
+			return one, refusal.BadRequest("The delay is no time: " + err.Error() + ".")
 		}
 	}
 	for _, line := range f.entries() {
 		name, value, found := strings.Cut(line, "=")
 		if !found || name == "" {
-			return one, badRequest(fmt.Sprintf("The metadata has the line %q: want name=value.", clip(line, mostValue)))
+			return one, refusal.BadRequest(fmt.Sprintf("The metadata has the line %q: want name=value.", texts.Clip(line, texts.MostValue)))
 		}
 		one.Metadata[name] = value
 	}
@@ -135,7 +138,7 @@ func (f publishForm) event() (one inspect.NewEvent, err error) {
 // typedEvent reads the form, and checks the event. Of one that is refused the error is a *formAgain.
 func (q *request) typedEvent(as *inspect.File, value func(string) string) (data *publishPage, one inspect.NewEvent, err error) {
 	form := publishForm{
-		Type: strings.TrimSpace(value("type")), Payload: editable([]byte(strings.ReplaceAll(q.PostForm.Get("payload"), "\r\n", "\n"))),
+		Type: strings.TrimSpace(value("type")), Payload: texts.Editable([]byte(strings.ReplaceAll(q.PostForm.Get("payload"), "\r\n", "\n"))),
 		Key: strings.TrimSpace(value("key")), Delay: strings.TrimSpace(value("delay")), Metadata: value("metadata"),
 	}
 	if data, err = q.publishPage(form); err != nil {
@@ -150,7 +153,7 @@ func (q *request) typedEvent(as *inspect.File, value func(string) string) (data 
 // again is the error of an event that is refused: the form once more, with what was typed.
 func (q *request) again(data *publishPage, err error) error {
 	var invalid *inspect.InvalidEventError
-	var refused refusal
+	var refused refusal.Error
 	switch {
 	case errors.As(err, &invalid):
 		err = invalid.Err
@@ -158,8 +161,8 @@ func (q *request) again(data *publishPage, err error) error {
 		return err
 	}
 	var missing *event.NotFoundError
-	if data.Why = clip(err.Error(), mostBytes); !errors.As(err, &missing) && !errors.As(err, &refused) {
-		err = badRequest(data.Why)
+	if data.Why = texts.Clip(err.Error(), texts.MostBytes); !errors.As(err, &missing) && !errors.As(err, &refused) {
+		err = refusal.BadRequest(data.Why)
 	}
 	return &formAgain{&publishSheet, data, err}
 }
@@ -175,7 +178,7 @@ func checkEventAction(q *request, as *inspect.File) (done, next string, err erro
 		return "", "", err
 	}
 	for _, s := range all {
-		if len(matching(s.Pattern, []string{one.Type})) > 0 {
+		if len(typeinfo.Matching(s.Pattern, []string{one.Type})) > 0 {
 			data.Who = append(data.Who, s.Name)
 		}
 	}
@@ -188,7 +191,7 @@ func checkEventAction(q *request, as *inspect.File) (done, next string, err erro
 // publishEventAction publishes an event that was checked.
 func publishEventAction(q *request, as *inspect.File) (done, next string, err error) {
 	var damaged error
-	data, one, err := q.typedEvent(as, unsealing(q.PostForm.Get, &damaged))
+	data, one, err := q.typedEvent(as, texts.Unsealing(q.PostForm.Get, &damaged))
 	if damaged != nil || err != nil {
 		return "", "", cmp.Or(damaged, err)
 	}

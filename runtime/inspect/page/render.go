@@ -15,6 +15,7 @@ import (
 
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 //go:embed templates/*.html
@@ -68,11 +69,12 @@ var functions = template.FuncMap{
 	"tone":     tone,
 	"status":   func(status string) string { return strings.Replace(status, event.StatusDLQ, "dead letter", 1) },
 	"failed":   attemptsFailed,
-	"short":    func(text string) string { return clip(text, 200) },
-	"clip":     func(text string) string { return clip(text, mostBytes) },
+	"short":    func(text string) string { return texts.Clip(text, 200) },
+	"clip":     func(text string) string { return texts.Clip(text, texts.MostBytes) },
 	"buttons":  func(b button, may bool) shownButton { return shownButton{b, may} },
 	"rows":     func(of any, v view) shownRows { return shownRows{of, v.Time, v.MayAct} }, // rows .Breakers $
 	"standing": subscriptionHref,
+	"group":    groupHref,
 	"cutID":    shortID,
 }
 
@@ -89,14 +91,6 @@ func tone(state string) string {
 
 // shortID is the beginning of an id that tells it apart: its time, to a quarter of a microsecond. Every search takes it.
 func shortID(id uuid.UUID) string { return id.String()[:18] }
-
-// clip is the beginning of a text that nobody needs all of.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
 
 // moment is a time beside the one of the page, for the part "when".
 type moment struct{ At, Now time.Time }
@@ -169,7 +163,7 @@ func write(w http.ResponseWriter, status int, name string, v view) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, err := w.Write(visible(b.Bytes()))
+	_, err := w.Write(texts.Visible(b.Bytes()))
 	if err != nil {
 		return errGone
 	}

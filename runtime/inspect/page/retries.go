@@ -14,6 +14,8 @@ import (
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
 	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/refusal"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
 var retriesSheet = sheet{path: "retries", title: "Retries that wait", live: true, template: "retries", fill: fillRetries}
@@ -38,8 +40,8 @@ type waitingRow struct {
 	event.DeliveryState
 	ID    uuid.UUID
 	Type  string
-	Error long   // of the last attempt
-	Same  string // the address of those whose last error has the same text
+	Error texts.Long // of the last attempt
+	Same  string     // the address of the deliveries whose last error has the same text
 	Now   *button
 }
 
@@ -71,7 +73,7 @@ func (f retriesForm) address() string {
 func fillRetries(q *request) (any, error) {
 	form := retriesFormOf(q.FormValue)
 	if form.Subscription == "" {
-		return nil, badRequest("The address names no subscription.")
+		return nil, refusal.BadRequest("The address names no subscription.")
 	}
 	data := &retriesData{Form: form}
 	status, err := q.file().Status(q.Context())
@@ -84,7 +86,7 @@ func fillRetries(q *request) (any, error) {
 	data.InWay = standing.InWay(status, form.Subscription)
 	filter, err := beforehand.Filter(q.Context(), q.file(), form.filter())
 	if err != nil {
-		data.Refused = clip(refused(err).Error(), mostBytes)
+		data.Refused = texts.Clip(refused(err).Error(), texts.MostBytes)
 		return nil, &formAgain{nil, data, refused(err)}
 	}
 	counts, err := q.file().TryNow(q.Context(), inspect.Selection{Filter: filter, DryRun: true})
@@ -128,7 +130,7 @@ func (q *request) waits(form retriesForm, target string, most int) (rows []waiti
 func waitingRowOf(form retriesForm, target string, e event.Event, d event.DeliveryState) waitingRow {
 	row := waitingRow{DeliveryState: d, ID: e.ID, Type: e.Type}
 	if n := len(d.Attempts); n > 0 {
-		row.Error = long{Text: clip(d.Attempts[n-1].Error, errorShown)}
+		row.Error = texts.Long{Text: texts.Clip(d.Attempts[n-1].Error, errorShown)}
 		form.Text, _, _ = strings.Cut(strings.TrimSuffix(row.Error.Text, "…"), "\n")
 		row.Same = form.address()
 	}
@@ -174,19 +176,19 @@ func (f retriesForm) tryAll(target string, n int) button {
 // tryNowAction ends the waits of one delivery, or of all that a form chooses.
 func tryNowAction(q *request, as *inspect.File) (done, next string, err error) {
 	var damaged error
-	value := unsealing(q.PostForm.Get, &damaged)
+	value := texts.Unsealing(q.PostForm.Get, &damaged)
 	form, id := retriesFormOf(value), value("event")
 	switch {
 	case damaged != nil:
 		return "", "", damaged
 	case form.Subscription == "":
-		return "", "", badRequest("The form has no subscription.")
+		return "", "", refusal.BadRequest("The form has no subscription.")
 	}
 	s := inspect.Selection{Filter: form.filter(), Limit: mostReplayed}
 	if next = form.address(); id != "" {
 		parsed, err := uuid.Parse(id)
 		if err != nil {
-			return "", "", badRequest("The form has no event.")
+			return "", "", refusal.BadRequest("The form has no event.")
 		}
 		s.Filter.Events, next = []uuid.UUID{parsed}, "event?id="+id
 	}

@@ -1,6 +1,8 @@
 package page
 
-import "net/http"
+import (
+	"net/http"
+)
 
 // sheets are the pages, in the order of the menu. Each is a variable in the file of its name.
 var sheets []*sheet
@@ -58,8 +60,8 @@ var actions = map[string]action{
 	"try-now":          tryNowAction,
 }
 
-// texts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.
-var texts = map[string]text{
+// wholeTexts are what the page "text" shows, by the parameter "of": whole texts that pages have cut.
+var wholeTexts = map[string]text{
 	"breaker": breakerText,
 	"group":   groupText,
 	"letter":  letterText,

@@ -72,6 +72,10 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 	if err != nil {
 		return err
 	}
+	unknown := there.after // from here on an event may be for it
+	if behind == 0 && open < limit {
+		unknown = there.end
+	}
 	if lag.Backlog = min(open+behind, limit); lag.Backlog < limit {
 		lag.BacklogAtMost = lag.Backlog + int(max(0, last-there.end))
 	} else {
@@ -88,7 +92,7 @@ func readLag(c *database.Conn, lag *event.SubscriptionState, id, cursor int64, l
 			lag.Oldest = database.Time(s, 0)
 		}
 		return nil
-	}, id, there.after, first, there.end)
+	}, id, unknown, first, there.end)
 }
 
 // countRows counts the first rows of a subscription, in the order of the log, by their state, and returns the place of

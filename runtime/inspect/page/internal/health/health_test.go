@@ -1,4 +1,4 @@
-package page
+package health
 
 import (
 	"strings"
@@ -17,21 +17,24 @@ func TestTheSentenceAboutHandlersLeftBehindHasTheRightNumber(t *testing.T) {
 		for i := range status.Running {
 			status.Running[i].Abandoned = true
 		}
-		if got := sentences(healthOf(status)); got != want {
+		if got := sentences(Of(status)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
 func TestAFullDiskIsTheFirstThingThatIsWrong(t *testing.T) {
-	h := healthOf(event.Status{At: time.Now(), Owner: &event.Owner{Alive: true}, DeadLetters: 1, Unwritable: "disk full"})
-	if got := sentences(h); h.Level != "bad" || got != "Nothing can be stored: disk full. 1 dead letter is to be looked at." {
+	h := Of(event.Status{At: time.Now(), Owner: &event.Owner{Alive: true}, DeadLetters: 1, Unwritable: "disk full"})
+	const want = "Nothing can be stored: disk full. 1 dead letter is to be looked at."
+	if got := sentences(h); h.Level != "bad" || got != want {
 		t.Errorf("%s: %q", h.Level, got)
 	}
 }
 
 func TestWhatIsWrongComesBeforeRemarks(t *testing.T) {
-	h := healthOf(event.Status{At: time.Now(), Breakers: []event.Breaker{{Subscription: "ledger", State: "open", Failures: 4, Deliveries: 5}}})
+	h := Of(event.Status{At: time.Now(), Breakers: []event.Breaker{
+		{Subscription: "ledger", State: "open", Failures: 4, Deliveries: 5},
+	}})
 	if len(h.Items) != 2 || h.Items[0].Level != "bad" || h.Items[1].Level != "warn" {
 		t.Errorf("%+v", h.Items)
 	}
@@ -48,26 +51,16 @@ func TestThePageSaysWhatStandsStillSinceWhenAndWhoHasIt(t *testing.T) {
 		"no process has parts 1, 3, 4 and 9":                           {Parts: []int{1, 3, 4, 9}},
 	} {
 		one.Since = now.Add(-3 * time.Hour)
-		status := event.Status{At: now, Owner: &event.Owner{Alive: true}, Subscriptions: []event.SubscriptionState{{Name: "orders", Stalled: []event.Stalled{one}}}}
-		if h := healthOf(status); h.Level != "bad" || sentences(h) != "orders stands still for 3 h: "+want+"." {
+		status := event.Status{At: now, Owner: &event.Owner{Alive: true}, Subscriptions: []event.SubscriptionState{
+			{Name: "orders", Stalled: []event.Stalled{one}},
+		}}
+		if h := Of(status); h.Level != "bad" || sentences(h) != "orders stands still for 3 h: "+want+"." {
 			t.Errorf("%s: %q, want %q", h.Level, sentences(h), want)
 		}
 	}
 }
 
-func TestMinutesThatWereNotCountedHaveTheRightNumber(t *testing.T) {
-	for n, want := range map[int]string{1: "none; the first minute was not counted", 2: "none; the first 2 minutes were not counted"} {
-		minutes := make([]int, 60)
-		for i := range n {
-			minutes[i] = -1
-		}
-		if got := sparkOf("Events", "event", minutes).Words; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func sentences(h health) string {
+func sentences(h Health) string {
 	var all []string
 	for _, item := range h.Items {
 		all = append(all, item.Text)

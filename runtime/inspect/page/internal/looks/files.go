@@ -1,4 +1,6 @@
-package page
+// Package looks is how a page looks into a file: with [Files] for several requests at a time, with counts that are
+// [Kept] while counting takes long, and with [Rates] and trends between two looks.
+package looks
 
 import (
 	"context"
@@ -9,11 +11,12 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// files are what requests look into the file with. The methods of one [inspect.File] run one
+// Files are what requests look into the file with. The methods of one [inspect.File] run one
 // after the other, so each request has one for itself: a slow look of one tab does not hold
 // up the other tabs. Between two looks each lets go of the file, so that a program that ends
 // leaves no write-ahead log.
-type files struct {
+type Files struct {
+	ctx   context.Context
 	first *inspect.File // the one the page was made with
 	free  chan *inspect.File
 
@@ -29,14 +32,15 @@ const (
 	patience = 20 * time.Millisecond
 )
 
-func newFiles(first *inspect.File) *files {
-	f := &files{first: first, free: make(chan *inspect.File, mostFiles), open: 1}
+// NewFiles makes the files of a page, which counts by itself until the context ends.
+func NewFiles(ctx context.Context, first *inspect.File) *Files {
+	f := &Files{ctx: ctx, first: first, free: make(chan *inspect.File, mostFiles), open: 1}
 	f.free <- first
 	return f
 }
 
-// take returns a file that nobody else uses until it is given back.
-func (f *files) take(ctx context.Context) (*inspect.File, error) {
+// Take returns a file that nobody else uses until it is given back.
+func (f *Files) Take(ctx context.Context) (*inspect.File, error) {
 	wait, end := context.WithTimeout(ctx, patience)
 	defer end()
 	select {
@@ -62,7 +66,7 @@ func (f *files) take(ctx context.Context) (*inspect.File, error) {
 }
 
 // another tells whether one more file may be opened.
-func (f *files) another() bool {
+func (f *Files) another() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open == mostFiles {
@@ -72,14 +76,14 @@ func (f *files) another() bool {
 	return true
 }
 
-// give takes a file back.
-func (f *files) give(file *inspect.File) {
+// Give takes a file back.
+func (f *Files) Give(file *inspect.File) {
 	_ = file.Release() // the next look opens it again, and says what is wrong
 	f.free <- file
 }
 
-// close waits for the files that are in use, and closes those that were opened here.
-func (f *files) close() (err error) {
+// Close waits for the files that are in use, and closes those that were opened here.
+func (f *Files) Close() (err error) {
 	f.mu.Lock()
 	open := f.open
 	f.open = mostFiles // no more are opened
@@ -90,24 +94,4 @@ func (f *files) close() (err error) {
 		}
 	}
 	return err
-}
-
-// file is what the request looks into the file with. For changes there is act.
-func (q *request) file() *inspect.File {
-	if q.looks == nil {
-		taken, err := q.page.files.take(q.Context())
-		if err != nil {
-			return q.page.file // which says the same
-		}
-		q.looks = taken
-	}
-	return q.looks
-}
-
-// giveBack ends the use of the file.
-func (q *request) giveBack() {
-	if q.looks != nil {
-		q.page.files.give(q.looks)
-		q.looks = nil
-	}
 }

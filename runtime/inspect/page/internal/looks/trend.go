@@ -1,4 +1,4 @@
-package page
+package looks
 
 import (
 	"cmp"
@@ -9,11 +9,11 @@ import (
 	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// trend compares how many letters of a group died in the last hour and in the hour before.
-type trend struct{ Hour, Before int }
+// Trend compares how many letters of a group died in the last hour and in the hour before.
+type Trend struct{ Hour, Before int }
 
 // Word says where it goes.
-func (t trend) Word() string {
+func (t Trend) Word() string {
 	switch cmp.Compare(t.Hour, t.Before) {
 	case 1:
 		return "more"
@@ -26,38 +26,40 @@ func (t trend) Word() string {
 	return "as many"
 }
 
-// trendOf returns the trend of one group.
-func (q *request) trendOf(g event.FailureGroup) (t trend, err error) {
-	hour := q.now.Add(-time.Hour)
+// TrendOf returns the trend of one group.
+func TrendOf(ctx context.Context, file *inspect.File, g event.FailureGroup, now time.Time) (t Trend, err error) {
+	hour := now.Add(-time.Hour)
 	if t, known := clearTrend(g, hour); known {
 		return t, nil
 	}
 	f := event.Filter{Group: g.Fingerprint, Since: hour}
-	if t.Hour, err = q.file().CountDeadLetters(q.Context(), f); err != nil {
+	if t.Hour, err = file.CountDeadLetters(ctx, f); err != nil {
 		return t, err
 	}
 	f.Since = hour.Add(-time.Hour)
-	t.Before, err = q.file().CountDeadLetters(q.Context(), f)
+	t.Before, err = file.CountDeadLetters(ctx, f)
 	t.Before = max(0, t.Before-t.Hour)
 	return t, err
 }
 
 // clearTrend returns the trend of a group whose letters need not be counted for it: all of
 // them died in the hour that began at a time, or none of them lately.
-func clearTrend(g event.FailureGroup, hour time.Time) (t trend, known bool) {
+func clearTrend(g event.FailureGroup, hour time.Time) (t Trend, known bool) {
 	if !g.First.Before(hour) {
-		return trend{Hour: g.Count}, true
+		return Trend{Hour: g.Count}, true
 	}
 	return t, g.Last.Before(hour.Add(-time.Hour))
 }
 
-// trends returns the trend of each group in which letters have died lately.
-func trends(ctx context.Context, file *inspect.File, groups []event.FailureGroup, now time.Time) (map[string]trend, error) {
-	all, hour := map[string]trend{}, now.Add(-time.Hour)
+// Trends returns the trend of each group in which letters have died lately.
+func Trends(
+	ctx context.Context, file *inspect.File, groups []event.FailureGroup, now time.Time,
+) (map[string]Trend, error) {
+	all, hour := map[string]Trend{}, now.Add(-time.Hour)
 	unclear := false
 	for _, g := range groups {
 		t, known := clearTrend(g, hour)
-		if unclear = unclear || !known; known && t != (trend{}) {
+		if unclear = unclear || !known; known && t != (Trend{}) {
 			all[g.Fingerprint] = t
 		}
 	}

@@ -1,26 +1,26 @@
-package page
+// Package chart prepares what a page draws: curves of the last hour, and the time axis of the deliveries of an event,
+// with the retries that are to come.
+package chart
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
-	"github.com/busgen/busgen/runtime/inspect"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
-// hour is what happened in the last hour, as curves.
-type hour struct {
-	Sparks []spark
+// Hour is what happened in the last hour, as curves.
+type Hour struct {
+	Sparks []Spark
 	More   int // subscriptions with dead letters that have no curve
 }
 
-// spark is a curve with a bar for each minute. Words say the same to those who do not see it.
-type spark struct {
+// Spark is a curve with a bar for each minute. Words say the same to those who do not see it.
+type Spark struct {
 	Title string
 	Of    string // the subscription; empty for all
 	Bad   bool
@@ -36,40 +36,16 @@ const (
 )
 
 // Width is that of the SVG.
-func (spark) Width() int { return 60 * sparkStep }
+func (Spark) Width() int { return 60 * sparkStep }
 
 // Height is that of the SVG.
-func (spark) Height() int { return sparkHeight }
+func (Spark) Height() int { return sparkHeight }
 
-// countedHour returns the counts of the last hour, as they were a moment ago if counting takes long.
-func (q *request) countedHour() (event.Hour, error) {
-	return q.page.hours.get(q, func(ctx context.Context, file *inspect.File, _ time.Time) (event.Hour, error) {
-		return file.Hour(ctx)
-	})
-}
-
-// hourOf returns the curve of the dead letters of one subscription; nil if there was none in the last hour.
-func (q *request) hourOf(subscription string) (*spark, error) {
-	found, err := q.countedHour()
-	for _, s := range found.Subscriptions {
-		if s.Name == subscription {
-			one := sparkOf("Dead letters of the last hour", "dead letter", s.Dead)
-			one.Bad = true
-			return &one, err
-		}
-	}
-	return nil, err
-}
-
-// hour returns the last hour as curves.
-func (q *request) hour() (hour, error) {
-	found, err := q.countedHour()
-	if err != nil {
-		return hour{}, err
-	}
-	h := hour{Sparks: []spark{
-		sparkOf("Events published", "event", found.Published),
-		sparkOf("Dead letters", "dead letter", found.Dead),
+// HourOf draws an hour.
+func HourOf(found event.Hour) Hour {
+	h := Hour{Sparks: []Spark{
+		SparkOf("Events published", "event", found.Published),
+		SparkOf("Dead letters", "dead letter", found.Dead),
 	}}
 	worst := slices.SortedStableFunc(slices.Values(found.Subscriptions), func(a, b event.SubscriptionHour) int {
 		return cmp.Compare(sum(b.Dead), sum(a.Dead))
@@ -78,19 +54,19 @@ func (q *request) hour() (hour, error) {
 		h.More, worst = len(worst)-mostSparks, worst[:mostSparks]
 	}
 	for _, s := range worst {
-		one := sparkOf("Dead letters", "dead letter", s.Dead)
-		one.Of = clip(s.Name, 200)
+		one := SparkOf("Dead letters", "dead letter", s.Dead)
+		one.Of = texts.Clip(s.Name, 200)
 		h.Sparks = append(h.Sparks, one)
 	}
 	for i := range h.Sparks[1:] {
 		h.Sparks[i+1].Bad = true
 	}
-	return h, nil
+	return h
 }
 
-// sparkOf draws counts. A minute with -1 was not counted.
-func sparkOf(title, thing string, minutes []int) spark {
-	s := spark{Title: title}
+// SparkOf draws counts. A minute with -1 was not counted.
+func SparkOf(title, thing string, minutes []int) Spark {
+	s := Spark{Title: title}
 	most, unknown := slices.Max(minutes), 0
 	var bars strings.Builder
 	for i, n := range minutes {
@@ -104,7 +80,8 @@ func sparkOf(title, thing string, minutes []int) spark {
 	}
 	s.Bars = bars.String()
 	if most > 0 {
-		s.Words = fmt.Sprintf("%s, at most %s in a minute, %s", words.Counted(sum(minutes), thing), words.Number(most), minutesAgo(minutes, most))
+		s.Words = fmt.Sprintf("%s, at most %s in a minute, %s",
+			words.Counted(sum(minutes), thing), words.Number(most), minutesAgo(minutes, most))
 	} else {
 		s.Words = "none"
 	}

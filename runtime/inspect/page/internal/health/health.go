@@ -1,4 +1,5 @@
-package page
+// Package health says in sentences how a bus is doing.
+package health
 
 import (
 	"fmt"
@@ -10,15 +11,15 @@ import (
 	"github.com/busgen/busgen/runtime/event"
 )
 
-// health is how a bus is doing, in words.
-type health struct {
+// Health is how a bus is doing, in words.
+type Health struct {
 	Level   string // good, warn or bad
 	Summary string
-	Items   []healthItem // what is wrong, the worst first
+	Items   []Item // what is wrong, the worst first
 }
 
-// healthItem is one thing that is wrong, or that an operator should know.
-type healthItem struct {
+// Item is one thing that is wrong, or that an operator should know.
+type Item struct {
 	Level string // bad or warn
 	Text  string
 }
@@ -26,11 +27,11 @@ type healthItem struct {
 // oldBacklog is the age from which on a backlog is worth a sentence.
 const oldBacklog = 10 * time.Minute
 
-// healthOf puts a status into words.
-func healthOf(s event.Status) health {
-	var h health
+// Of puts a status into words.
+func Of(s event.Status) Health {
+	var h Health
 	bad := func(format string, args ...any) {
-		h.Items = append(h.Items, healthItem{"bad", fmt.Sprintf(format, args...)})
+		h.Items = append(h.Items, Item{"bad", fmt.Sprintf(format, args...)})
 	}
 	open, old := 0, time.Time{}
 	for _, one := range s.Subscriptions {
@@ -45,11 +46,11 @@ func healthOf(s event.Status) health {
 	}
 	switch {
 	case s.Owner == nil:
-		h.Items = append(h.Items, healthItem{"warn", "No process has ever dispatched from this bus."})
+		h.Items = append(h.Items, Item{"warn", "No process has ever dispatched from this bus."})
 	case !alive && open > 0:
 		bad("No process dispatches: %s to be handled, the oldest from %s.", stand(open), words.Ago(old, s.At))
 	case !alive:
-		h.Items = append(h.Items, healthItem{"warn", "No process dispatches. All events are settled."})
+		h.Items = append(h.Items, Item{"warn", "No process dispatches. All events are settled."})
 	}
 	for _, one := range s.Subscriptions {
 		for _, still := range one.Stalled {
@@ -63,15 +64,16 @@ func healthOf(s event.Status) health {
 		}
 	}
 	for _, b := range s.Breakers {
-		bad("The circuit breaker of %s is %s: %d of the last %d deliveries failed.", b.Subscription, b.State, b.Failures, b.Deliveries)
+		bad("The circuit breaker of %s is %s: %d of the last %d deliveries failed.",
+			b.Subscription, b.State, b.Failures, b.Deliveries)
 	}
 	return h.sum(s, alive)
 }
 
 // sum adds what is no fault by itself, and the summary.
-func (h health) sum(s event.Status, alive bool) health {
+func (h Health) sum(s event.Status, alive bool) Health {
 	warn := func(format string, args ...any) {
-		h.Items = append(h.Items, healthItem{"warn", fmt.Sprintf(format, args...)})
+		h.Items = append(h.Items, Item{"warn", fmt.Sprintf(format, args...)})
 	}
 	for _, one := range s.Subscriptions {
 		switch age := s.At.Sub(one.Oldest); {
@@ -85,7 +87,8 @@ func (h health) sum(s event.Status, alive bool) health {
 	}
 	for _, one := range s.Subscriptions {
 		for _, n := range one.Newer {
-			warn("%s for %s: the program does not know version %d of %s. Held for %s.", wait(n.Events), one.Name, n.Version, n.Type, words.Span(max(s.At.Sub(n.Since), 0)))
+			warn("%s for %s: the program does not know version %d of %s. Held for %s.",
+				wait(n.Events), one.Name, n.Version, n.Type, words.Span(max(s.At.Sub(n.Since), 0)))
 		}
 	}
 	for _, p := range s.Pauses {
@@ -99,7 +102,7 @@ func (h health) sum(s event.Status, alive bool) health {
 	if n := s.DeadLetters; n > 0 {
 		warn("%s to be looked at.", standLetters(n))
 	}
-	slices.SortStableFunc(h.Items, func(a, b healthItem) int { return strings.Compare(a.Level, b.Level) }) // bad before warn
+	slices.SortStableFunc(h.Items, func(a, b Item) int { return strings.Compare(a.Level, b.Level) }) // bad before warn
 	h.Level, h.Summary = "good", "All is well."
 	for _, item := range h.Items {
 		if item.Level == "bad" {

@@ -1,4 +1,4 @@
-package page
+package chart
 
 import (
 	"time"
@@ -9,17 +9,17 @@ import (
 	"github.com/busgen/busgen/runtime/retry"
 )
 
-// prediction is an attempt that will be made if the ones before fail.
-type prediction struct {
+// Prediction is an attempt that will be made if the ones before fail.
+type Prediction struct {
 	Number int       // of the attempts that count
 	At     time.Time // UTC; the time that attempts take comes on top of it
 	Exact  bool      // it is in the file; the others follow from the policy
 	Last   bool      // if it fails, too, the delivery is a dead letter
 }
 
-// predict says when a delivery that waits is tried again. The same event waits equally long
+// Predict says when a delivery that waits is tried again. The same event waits equally long
 // every time, jitter included, so only the time that attempts take is not known.
-func predict(policy retry.Policy, id uuid.UUID, d event.DeliveryState) (all []prediction) {
+func Predict(policy retry.Policy, id uuid.UUID, d event.DeliveryState) (all []Prediction) {
 	if d.State != event.StateWaiting || d.Due.IsZero() {
 		return nil
 	}
@@ -28,34 +28,34 @@ func predict(policy retry.Policy, id uuid.UUID, d event.DeliveryState) (all []pr
 		if n > d.Counted+1 {
 			at = at.Add(policy.Jittered(n, id, d.Subscription))
 		}
-		all = append(all, prediction{n, at, n == d.Counted+1, n == policy.MaxAttempts})
+		all = append(all, Prediction{n, at, n == d.Counted+1, n == policy.MaxAttempts})
 	}
 	if all == nil { // the subscription has another policy than the catalogue says
-		return predictOne(d)
+		return PredictOne(d)
 	}
 	return all
 }
 
-// predictOne is the next attempt, which the file knows.
-func predictOne(d event.DeliveryState) []prediction {
-	return []prediction{{Number: d.Counted + 1, At: d.Due, Exact: true}}
+// PredictOne is the next attempt, which the file knows.
+func PredictOne(d event.DeliveryState) []Prediction {
+	return []Prediction{{Number: d.Counted + 1, At: d.Due, Exact: true}}
 }
 
-// mark is something on the time axis of a delivery.
-type mark struct {
+// Mark is something on the time axis of a delivery.
+type Mark struct {
 	Kind string  // failed, next, dead, discarded, crash, now
 	X    float64 // percent of the axis
 	What string  // in words
 }
 
-// axis is the span of time that all deliveries of an event share.
-type axis struct{ From, To time.Time }
+// Axis is the span of time that all deliveries of an event share.
+type Axis struct{ From, To time.Time }
 
 // mostMarks is how many marks of one kind a delivery has.
 const mostMarks = 100
 
 // x is where a time is, in percent, with room for the marks at both ends.
-func (a axis) x(t time.Time) float64 {
+func (a Axis) x(t time.Time) float64 {
 	if !a.To.After(a.From) {
 		return 1
 	}
@@ -63,10 +63,16 @@ func (a axis) x(t time.Time) float64 {
 	return 1 + float64(int(980*min(max(share, 0), 1)))/10
 }
 
-// spread lays the deliveries on a time axis, which begins with the event and ends with
-// the last thing that happened or is predicted.
-func spread(now, published time.Time, deliveries []deliveryRow) axis {
-	a := axis{published, published}
+// Course is a delivery with the attempts that will be made.
+type Course struct {
+	event.DeliveryState
+	Next []Prediction
+}
+
+// Spread lays the deliveries on a time axis, which begins with the event and ends with
+// the last thing that happened or is predicted. It returns the marks of each delivery.
+func Spread(now, published time.Time, deliveries []Course) (Axis, [][]Mark) {
+	a := Axis{published, published}
 	see := func(t time.Time) {
 		if t.After(a.To) {
 			a.To = t
@@ -76,7 +82,7 @@ func spread(now, published time.Time, deliveries []deliveryRow) axis {
 		}
 	}
 	for _, d := range deliveries {
-		for _, one := range d.DeliveryState.Attempts {
+		for _, one := range d.Attempts {
 			see(one.Ended)
 		}
 		for _, crash := range d.Crashes {
@@ -88,22 +94,23 @@ func spread(now, published time.Time, deliveries []deliveryRow) axis {
 			see(now)
 		}
 	}
-	for i := range deliveries {
-		deliveries[i].Marks = a.marks(now, &deliveries[i])
+	var marks [][]Mark
+	for _, d := range deliveries {
+		marks = append(marks, a.marks(now, d))
 	}
-	return a
+	return a, marks
 }
 
-func (a axis) marks(now time.Time, d *deliveryRow) (all []mark) {
+func (a Axis) marks(now time.Time, d Course) (all []Mark) {
 	add := func(kind string, at time.Time, what string) {
 		if !at.IsZero() {
-			all = append(all, mark{kind, a.x(at), what + " at " + at.UTC().Format("15:04:05 UTC")})
+			all = append(all, Mark{kind, a.x(at), what + " at " + at.UTC().Format("15:04:05 UTC")})
 		}
 	}
 	if len(d.Next) > 0 {
 		add("now", now, "now")
 	}
-	attempts := d.DeliveryState.Attempts
+	attempts := d.Attempts
 	for _, one := range attempts[max(0, len(attempts)-mostMarks):] {
 		add("failed", one.Ended, "a failed attempt")
 	}

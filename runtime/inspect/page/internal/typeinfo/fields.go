@@ -1,26 +1,15 @@
-package page
+package typeinfo
 
 import (
 	"bytes"
 	"encoding/json"
 
 	"github.com/busgen/busgen/internal/catalog"
+	"github.com/busgen/busgen/runtime/inspect/page/internal/texts"
 )
 
-// mostParsed is the size from which on a payload is shown as it is stored, without its fields.
-const mostParsed = 256 << 10
-
-// pretty writes JSON on several lines. What is none, or is huge, stays as it is.
-func pretty(text []byte) string {
-	var b bytes.Buffer
-	if len(text) > mostParsed || json.Indent(&b, text, "", "  ") != nil {
-		return string(text)
-	}
-	return b.String()
-}
-
-// fieldRow is a field of a payload beside what the catalogue says about it.
-type fieldRow struct {
+// Row is a field of a payload beside what the catalogue says about it.
+type Row struct {
 	Path       string // customer.email, lines[].article
 	Type       string
 	Doc        string
@@ -37,13 +26,12 @@ type fieldRow struct {
 const (
 	mostFields = 300
 	mostDepth  = 5
-	mostValue  = 160
 )
 
-// fieldRows lists the fields of a type; of a payload with their values. Without a payload there
+// Rows lists the fields of a type; of a payload with their values. Without a payload there
 // are no values.
-func fieldRows(fields []*catalog.Field, payload []byte) []fieldRow {
-	if len(payload) > mostParsed {
+func Rows(fields []*catalog.Field, payload []byte) []Row {
+	if len(payload) > texts.MostParsed {
 		payload = nil
 	}
 	l := &lister{}
@@ -51,7 +39,7 @@ func fieldRows(fields []*catalog.Field, payload []byte) []fieldRow {
 	return l.rows
 }
 
-type lister struct{ rows []fieldRow }
+type lister struct{ rows []Row }
 
 // list adds the fields of a struct, whose value may be nil.
 func (l *lister) list(path string, fields []*catalog.Field, value []byte, depth int) {
@@ -65,8 +53,9 @@ func (l *lister) list(path string, fields []*catalog.Field, value []byte, depth 
 		}
 		v, there := values[f.Name.V]
 		delete(values, f.Name.V)
-		row := fieldRow{
-			Path: path + f.Name.V, Type: f.Type.Text, Doc: f.Doc, Deprecated: f.Deprecated.V, Optional: f.Type.Optional, Nullable: f.Type.Nullable, There: there,
+		row := Row{
+			Path: path + f.Name.V, Type: f.Type.Text, Doc: f.Doc, Deprecated: f.Deprecated.V,
+			Optional: f.Type.Optional, Nullable: f.Type.Nullable, There: there,
 			Sensitive: f.Sensitive.V, Personal: f.Personal.V,
 		}
 		row.Type, _ = catalog.CutMark(row.Type)
@@ -75,12 +64,12 @@ func (l *lister) list(path string, fields []*catalog.Field, value []byte, depth 
 		}
 		inside, many := parts(f.Type)
 		if inside == nil {
-			row.Value = brief(v)
+			row.Value = texts.Brief(v)
 			l.rows = append(l.rows, row)
 			continue
 		}
 		if many {
-			row.Value = brief(v)
+			row.Value = texts.Brief(v)
 		}
 		l.rows = append(l.rows, row)
 		if depth == 0 {
@@ -94,7 +83,7 @@ func (l *lister) list(path string, fields []*catalog.Field, value []byte, depth 
 	}
 	for name, v := range ordered(value, values) {
 		if len(l.rows) < mostFields {
-			l.rows = append(l.rows, fieldRow{Path: path + name, Value: brief(v), There: true, Unknown: true})
+			l.rows = append(l.rows, Row{Path: path + name, Value: texts.Brief(v), There: true, Unknown: true})
 		}
 	}
 }
@@ -134,13 +123,4 @@ func ordered(object []byte, left map[string]json.RawMessage) func(func(string, j
 			}
 		}
 	}
-}
-
-// brief is a value on one line.
-func brief(value []byte) string {
-	var b bytes.Buffer
-	if json.Compact(&b, value) != nil {
-		return ""
-	}
-	return clip(b.String(), mostValue)
 }

@@ -1,28 +1,31 @@
-package page
+package looks
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/busgen/busgen/internal/words"
 	"github.com/busgen/busgen/runtime/event"
+	"github.com/busgen/busgen/runtime/inspect"
 )
 
-// rates measures how fast subscriptions work between two looks of this page: what was handled leaves no other trace.
-type rates struct {
+// Rates measures how fast subscriptions work between two looks of this page: what was handled leaves no other trace.
+type Rates struct {
 	mu            sync.Mutex
 	before, since event.Status // two looks, since the later one; zero for none
 }
 
 const (
-	// leastMeasured is how far apart the looks are that are kept, and mostMeasured how old one is that rates are measured from.
+	// leastMeasured is how far apart the looks are that are kept, and mostMeasured how old one is that
+	// rates are measured from.
 	leastMeasured, mostMeasured = 15 * time.Second, 2 * time.Minute
 )
 
-// status returns the status with the rates since an earlier look, if there was one lately.
-func (r *rates) status(q *request) (event.Status, error) {
-	now, err := q.file().StatusSince(q.Context(), r.from(q.now))
+// Status returns the status with the rates since an earlier look, if there was one lately.
+func (r *Rates) Status(ctx context.Context, file *inspect.File, at time.Time) (event.Status, error) {
+	now, err := file.StatusSince(ctx, r.from(at))
 	if err == nil {
 		r.keep(now)
 	}
@@ -30,7 +33,7 @@ func (r *rates) status(q *request) (event.Status, error) {
 }
 
 // from returns the look from which rates are measured.
-func (r *rates) from(now time.Time) event.Status {
+func (r *Rates) from(now time.Time) event.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range []event.Status{r.before, r.since} {
@@ -41,7 +44,7 @@ func (r *rates) from(now time.Time) event.Status {
 	return event.Status{}
 }
 
-func (r *rates) keep(now event.Status) {
+func (r *Rates) keep(now event.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.At.Sub(r.since.At) >= leastMeasured {
@@ -49,13 +52,14 @@ func (r *rates) keep(now event.Status) {
 	}
 }
 
-// rateWords says how fast a subscription works; empty if that is not known.
-func rateWords(status event.Status, s event.SubscriptionState) string {
+// RateWords says how fast a subscription works; empty if that is not known.
+func RateWords(status event.Status, s event.SubscriptionState) string {
 	if status.Rates == nil || s.Rates == nil {
 		return ""
 	}
 	perMinute := func(perSecond float64) string { return words.Rate(60 * perSecond) }
-	text := fmt.Sprintf("%s handled, %s dead and %s published per minute, in the last %s", perMinute(s.Rates.Handled), perMinute(s.Rates.Dead),
+	text := fmt.Sprintf("%s handled, %s dead and %s published per minute, in the last %s",
+		perMinute(s.Rates.Handled), perMinute(s.Rates.Dead),
 		perMinute(s.Rates.Published), words.Span(time.Duration(status.Rates.Seconds*float64(time.Second))))
 	switch drained := s.Rates.DrainedIn; {
 	case s.BacklogAtMost == 0:
