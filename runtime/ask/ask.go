@@ -1,6 +1,6 @@
 // Package ask has what comes of a question: an [Answer], or the reason why there is none. Package runtime asks
-// (runtime.Request, runtime.Collect) and answers (runtime.SubscribeAnswer), mostly through generated functions; a handler
-// that has no answer returns [ErrNoAnswer].
+// (runtime.Request, runtime.Collect) and answers (runtime.SubscribeAnswer), mostly through generated functions; a
+// handler that has no answer returns [ErrNoAnswer].
 package ask
 
 import (
@@ -87,7 +87,7 @@ func (e *AnswerError) Error() string {
 // Unwrap returns the handler's error.
 func (e *AnswerError) Unwrap() error { return e.Err }
 
-// AllFailedError says that nobody has answered an event, because of errors.
+// AllFailedError says that no handler has answered an event, because of errors.
 type AllFailedError struct {
 	EventType string
 	ID        uuid.UUID      // of the event

@@ -26,14 +26,14 @@ func (e *BegunError) Error() string {
 	return text
 }
 
-// UnansweredError is returned by inspect.File.CancelEvent if nobody knows whether a handler of
+// UnansweredError is returned by inspect.File.CancelEvent if it is unknown whether a handler of
 // the event runs. The event is cancelled: no handler is called for it once the process that
 // dispatches looks at the file again.
 type UnansweredError struct {
 	ID     uuid.UUID // of the event
 	PID    int       // of the process that dispatches
 	Waited time.Duration
-	Err    error // why nobody waited for longer; nil if the time for an answer is over
+	Err    error // why the caller did not wait for longer; nil if the time for an answer is over
 }
 
 // Error says what to do.
@@ -46,7 +46,7 @@ func (e *UnansweredError) Error() string {
 		"perhaps the process hangs: look at what becomes of the event", e.ID, e.PID, e.Waited.Round(time.Millisecond), why)
 }
 
-// Unwrap returns why nobody waited for longer.
+// Unwrap returns why the caller did not wait for longer.
 func (e *UnansweredError) Unwrap() error { return e.Err }
 
 // UnsupportedError says that the engine of the log cannot do something that others can. It

@@ -136,7 +136,7 @@ type Followed struct {
 	Next   string  // the cursor of the part behind them; never empty
 	More   bool    // there are more events at once
 	// Pruned is how many events, of any type, were pruned between the cursor and the end of
-	// this part, so that nobody can tell whether they matched.
+	// this part, so that the caller cannot tell whether they matched.
 	Pruned int64
 	// Restarted says that the cursor is of another log or of a later state of this one: the
 	// log was replaced or restored. The part begins with what was published since the cursor

@@ -22,7 +22,7 @@ type Erased struct {
 	// they were, unless Erasure.Types or Erasure.Field is set.
 	Keyed int `json:"keyed"`
 	// Parts are texts and keys that still have a value as a part of a longer name or address, such
-	// as bob.ada@example.org. They are somebody else's, or another name of the person.
+	// as bob.ada@example.org. They are another person's, or another name of the person.
 	Parts int `json:"parts"`
 	// Clean says that nothing of what was erased is left in the space that the file does not
 	// use, nor in the write-ahead log.

@@ -127,7 +127,7 @@ func ownMetadata(metadata json.RawMessage, p privacy.Person) json.RawMessage {
 	return bytes.TrimSpace(text)
 }
 
-// describeErasure says for the audit what was done, and names nobody.
+// describeErasure says for the audit what was done, and names no person.
 func describeErasure(e Erasure) string {
 	text := "personal fields of the events about a person"
 	if e.Whole {

@@ -20,19 +20,18 @@ import (
 // HiddenValue stands in payloads and texts for what a file that is [File.Hiding] does not show.
 const HiddenValue = privacy.Hidden
 
-// Hiding returns the same file for people who look: its methods that look replace the values
-// of fields that the catalogue calls sensitive by [HiddenValue]. They are hidden in payloads,
-// and where they appear in the metadata of the event and in the errors, stacks and logs of
-// its attempts, if they have at least four characters. The fields are known from the schemas
-// that the file keeps, so no catalogue is needed. Types without a stored schema hide
-// nothing, and a schema that this version of busgen cannot read hides the whole payload.
+// Hiding returns the same file for people who look: its methods that look replace the values of fields that the
+// catalogue calls sensitive by [HiddenValue]. They are hidden in payloads, and where they appear in the metadata of the
+// event and in the errors, stacks and logs of its attempts, if they have at least four characters. The fields are known
+// from the schemas that the file keeps, so no catalogue is needed. Types without a stored schema hide nothing, and a
+// schema that this version of busgen cannot read hides the whole payload.
 //
-// What is hidden is not found either: the Text and the CorrelationID of a filter choose only
-// what the reader sees, also for methods that steer.
+// What is hidden is not found either: the Text and the CorrelationID of a filter choose only what the reader sees, also
+// for methods that steer.
 //
-// [File.Export] and [File.Erase] work with what is stored, so they are not for who may not see it. [File.Edit] keeps hidden values.
-// What operators have typed is shown as it is: reasons, and conditions in the audit. Both files
-// are one: Close closes both.
+// [File.Export] and [File.Erase] work with what is stored, so they are not for who may not see it. [File.Edit] keeps
+// hidden values. What operators have typed is shown as it is: reasons, and conditions in the audit. Both files are one:
+// Close closes both.
 func (f *File) Hiding() *File {
 	if f.hides() {
 		return f
@@ -132,8 +131,8 @@ func (v *veiled) hide(ctx context.Context, eventType string, version int, payloa
 	return hidden, veil, nil
 }
 
-// allShapes reads the shapes of all event types, by their names, for what the log calls while it answers nothing else. It
-// reports whether one of them hides something.
+// allShapes reads the shapes of all event types, by their names, for what the log calls while it answers nothing else.
+// It reports whether one of them hides something.
 func (v *veiled) allShapes(ctx context.Context) (shapes map[string]*privacy.Shape, hides bool, err error) {
 	names, err := v.Inspection.Declared(ctx)
 	if err != nil {
@@ -149,8 +148,8 @@ func (v *veiled) allShapes(ctx context.Context) (shapes map[string]*privacy.Shap
 	return shapes, hides, nil
 }
 
-// limited returns the filter of somebody who does not see hidden values: it finds nothing in them. The shapes are read
-// before the search, during which the log answers nothing else.
+// limited returns the filter of an operator who does not see hidden values: it finds nothing in them. The shapes are
+// read before the search, during which the log answers nothing else.
 func (v *veiled) limited(ctx context.Context, f engine.Filter) (engine.Filter, error) {
 	if f.Text == "" && f.CorrelationID == "" {
 		return f, nil

@@ -27,7 +27,7 @@ func (d *Disk) insert(image simfs.Image) {
 	d.unmount = file.Mount(d.kit.path, d.fs.Name())
 }
 
-// remove ends the mount. Whoever has the file open keeps it.
+// remove ends the mount. A process that has the file open keeps it.
 func (d *Disk) remove() {
 	d.release()
 	d.unmount()

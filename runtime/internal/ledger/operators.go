@@ -12,8 +12,8 @@ import (
 // EditedInto begins the reason of a dead letter that was edited. The id of the event follows that was made of it.
 const EditedInto = "edited into "
 
-// Cancel asks for an open delivery to be discarded. It is due at once, so that whoever dispatches sees that and
-// settles it. One that was cancelled before keeps its reason.
+// Cancel asks for an open delivery to be discarded. It is due at once, so that the process that dispatches sees that
+// and settles it. One that was cancelled before keeps its reason.
 func (r Row) Cancel(reason string) Row {
 	if !r.State.Open() || r.Cancelled {
 		return r
@@ -23,7 +23,7 @@ func (r Row) Cancel(reason string) Row {
 	return r
 }
 
-// Discard settles a delivery that no process has in hand: a dead letter, or an open one while nobody dispatches.
+// Discard settles a delivery that no process has in hand: a dead letter, or an open one while no process dispatches.
 func (r Row) Discard(reason string, at time.Time) Row {
 	var was *Death
 	switch {
@@ -37,8 +37,8 @@ func (r Row) Discard(reason string, at time.Time) Row {
 	return r
 }
 
-// Restorable reports whether Restore does something: the delivery is cancelled, or it was discarded. A discard stands if the
-// event was erased since, or if another event was made of the dead letter.
+// Restorable reports whether Restore does something: the delivery is cancelled, or it was discarded. A discard stands
+// if the event was erased since, or if another event was made of the dead letter.
 func (r Row) Restorable() bool {
 	if r.State.Open() {
 		return r.Cancelled
@@ -46,9 +46,9 @@ func (r Row) Restorable() bool {
 	return r.State == Discarded && r.Reason != engine.ReasonErased && !strings.HasPrefix(r.Reason, EditedInto)
 }
 
-// Restore undoes Cancel and Discard. A dead letter is what it was. Every other delivery begins anew: it is due now, also
-// if it was due later, or held, when it was cancelled, because it makes no difference whether its owner was quicker. One that
-// was never tried is new.
+// Restore undoes Cancel and Discard. A dead letter is what it was. Every other delivery begins anew: it is due now,
+// also if it was due later, or held, when it was cancelled, because it makes no difference whether its owner was
+// quicker. One that was never tried is new.
 func (r Row) Restore(at time.Time) Row {
 	switch {
 	case !r.Restorable():
@@ -60,7 +60,8 @@ func (r Row) Restore(at time.Time) Row {
 	return r
 }
 
-// Revive tries a dead letter again: byHand for a person, else for a redrive of the catalogue, of which there may be so many.
+// Revive tries a dead letter again: byHand for a person, else for a redrive of the catalogue, of which there may be so
+// many.
 func (r Row) Revive(byHand bool, at time.Time) Row {
 	if r.State != Dead {
 		return r
@@ -73,8 +74,8 @@ func (r Row) Revive(byHand bool, at time.Time) Row {
 	return r
 }
 
-// WaitsToBeTried reports whether a delivery waits for a retry or the end of a snooze: not for a delay, a step, or another
-// delivery.
+// WaitsToBeTried reports whether a delivery waits for a retry or the end of a snooze: not for a delay, a step, or
+// another delivery.
 func (r Row) WaitsToBeTried(at time.Time) bool {
 	return r.State == Waiting && !r.Cancelled && !r.Suspended && (r.Failures > 0 || r.PutOff) && r.Due.After(at)
 }
@@ -87,14 +88,14 @@ func (r Row) TryNow(at time.Time) Row {
 	return r
 }
 
-// DiedOfCrash reports whether the process ended in the last attempt of a dead letter, which failed in the way lastKind. A
-// suspect that has failed otherwise since did not.
+// DiedOfCrash reports whether the process ended in the last attempt of a dead letter, which failed in the way lastKind.
+// A suspect that has failed otherwise since did not.
 func (r Row) DiedOfCrash(lastKind string) bool {
 	return r.State == Dead && (r.Reason == event.ReasonCrash || lastKind == event.KindCrash)
 }
 
-// Redrivable reports whether a spec chooses a dead letter of its subscription and event type. lastKind says how the last attempt
-// failed, and is empty if there was none. No reasons stand for all but a crash, which has to be named.
+// Redrivable reports whether a spec chooses a dead letter of its subscription and event type. lastKind says how the
+// last attempt failed, and is empty if there was none. No reasons stand for all but a crash, which has to be named.
 func (r Row) Redrivable(lastKind string, spec *engine.RedriveSpec) bool {
 	switch {
 	case r.State != Dead, r.Ended.After(spec.DeadBefore), r.Redriven >= spec.Max, r.Reason == event.ReasonUndone:
@@ -115,7 +116,8 @@ func (r Row) Replay(at time.Time) Row {
 	return again.wait(at, at)
 }
 
-// Undo has the steps of a settled delivery undone. One that was erased, or that another event was made of, stays as it is.
+// Undo has the steps of a settled delivery undone. One that was erased, or that another event was made of, stays as it
+// is.
 func (r Row) Undo(at time.Time) Row {
 	switch {
 	case r.State == Dead:
@@ -145,7 +147,8 @@ func (r Row) Restart(at time.Time) Row {
 // Handled returns the row of a delivery that the cursor has passed and that has none.
 func Handled(r *engine.Record) Row { return Row{Delivery: New(r), State: Done} }
 
-// Edit makes another event of a dead letter, which is settled by that. made is the row of the new event, which has the id into.
+// Edit makes another event of a dead letter, which is settled by that. made is the row of the new event, which has the
+// id into.
 func (r Row) Edit(into string, at time.Time) (old, made Row) {
 	made = Row{Delivery: Delivery{Together: r.Together, Delayed: true, Since: at, Progress: r.Progress}}
 	return r.Discard(EditedInto+into, at), made.wait(at, at)
@@ -164,7 +167,8 @@ func Import(l *event.DeadLetter, made bool) Row {
 	return r
 }
 
-// Purge forgets a dead letter: it counts as handled, without attempts on record. The engine deletes a row that says nothing else.
+// Purge forgets a dead letter: it counts as handled, without attempts on record. The engine deletes a row that says
+// nothing else.
 func (r Row) Purge(at time.Time) Row {
 	if r.State != Dead {
 		return r
@@ -172,7 +176,8 @@ func (r Row) Purge(at time.Time) Row {
 	return Row{Delivery: Delivery{Delayed: r.Delayed, Since: r.Since}, State: Done, Ended: at}
 }
 
-// Erase takes a person's event out of a settled delivery. No dead letter is left, and nothing can bring the event back to its handler.
+// Erase takes a person's event out of a settled delivery. No dead letter is left, and nothing can bring the event back
+// to its handler.
 func (r Row) Erase(at time.Time) Row {
 	if r.State.Open() {
 		return r

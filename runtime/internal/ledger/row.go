@@ -144,7 +144,7 @@ type Row struct {
 	// comes while the delivery runs alone. Zero for none.
 	OpenCrash time.Time
 
-	// Cancelled says that somebody wants the open delivery to be discarded, for Reason. Whoever dispatches settles it.
+	// Cancelled says that an operator wants the open delivery to be discarded, for Reason. The dispatcher settles it.
 	Cancelled bool
 	// Reason says why the delivery is dead, in one of the words of package engine, or why it is discarded or cancelled.
 	Reason string
