@@ -135,7 +135,7 @@ CREATE TABLE busgen_deliveries (
   max_attempts INTEGER,          -- of the policy for the class of its last error; else the subscription's holds
   suspect      INTEGER NOT NULL DEFAULT 0, -- the process died while its handler ran; with so many such events it is in one batch, and nothing runs beside that
   replayed     INTEGER NOT NULL DEFAULT 0, -- an operator or the program replayed it: the subscription had handled it before
-  waitlist         TEXT,             -- of one that waits for others: a limit, a partition key or another; a held one until it is freed
+  waitlist     TEXT,             -- of one that waits for others: a limit, a partition key or another; a held one until it is freed
   key          TEXT,             -- of such a one: another waitlist that it holds up
   run          INTEGER NOT NULL DEFAULT 0, -- one more for each replay: it finds the steps of this run
   suspended    INTEGER NOT NULL DEFAULT 0, -- of a waiting one: its handler waits in a step until due_at, which is no retry
