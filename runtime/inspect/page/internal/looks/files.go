@@ -20,8 +20,9 @@ type Files struct {
 	first *inspect.File // the one the page was made with
 	free  chan *inspect.File
 
-	mu   sync.Mutex
-	open int
+	mu     sync.Mutex
+	open   int
+	closed bool // Close waits for those that are open
 }
 
 const (
@@ -45,24 +46,31 @@ func (f *Files) Take(ctx context.Context) (*inspect.File, error) {
 	defer end()
 	select {
 	case file := <-f.free:
-		return file, nil
+		return f.taken(file)
 	case <-wait.Done():
 	}
 	if f.another() {
 		file, err := f.first.As(ctx, f.first.Actor())
 		if err != nil {
-			f.mu.Lock()
-			f.open--
-			f.mu.Unlock()
+			f.notOpened()
 		}
 		return file, err
 	}
 	select {
 	case file := <-f.free:
-		return file, nil
+		return f.taken(file)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// taken returns a file that was free. What Close waits for is none.
+func (f *Files) taken(file *inspect.File) (*inspect.File, error) {
+	if file == nil {
+		f.free <- nil
+		return nil, context.Canceled
+	}
+	return file, nil
 }
 
 // another tells whether one more file may be opened.
@@ -76,6 +84,17 @@ func (f *Files) another() bool {
 	return true
 }
 
+// notOpened says that another file could not be opened, to Close if that waits for it.
+func (f *Files) notOpened() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		f.free <- nil
+	} else {
+		f.open--
+	}
+}
+
 // Give takes a file back.
 func (f *Files) Give(file *inspect.File) {
 	_ = file.Release() // the next look opens it again, and says what is wrong
@@ -86,10 +105,10 @@ func (f *Files) Give(file *inspect.File) {
 func (f *Files) Close() (err error) {
 	f.mu.Lock()
 	open := f.open
-	f.open = mostFiles // no more are opened
+	f.open, f.closed = mostFiles, true // no more are opened
 	f.mu.Unlock()
 	for range open {
-		if file := <-f.free; file != f.first {
+		if file := <-f.free; file != nil && file != f.first {
 			err = errors.Join(err, file.Close())
 		}
 	}
