@@ -154,7 +154,7 @@ func (env *Env) TestAnErrorThatNamesNoItemFailsAllOfABatch(t *testing.T) {
 		"an error":                 {func() error { return ErrBoom }, "error", "boom"},
 		"a panic":                  {func() error { panic("oh") }, "panic", "panic: oh"},
 		"a goexit":                 {func() error { goruntime.Goexit(); return nil }, "goexit", "Goexit"},
-		"a typed nil":              {func() error { return missing }, "error", "nil pointer of type *dispatch.BatchError"},
+		"a typed nil":              {func() error { return missing }, "error", "nil pointer of type *errs.BatchError"},
 		"an index that is not one": {func() error { return &runtime.BatchError{Items: map[int]error{0: ErrBoom, 3: ErrBoom}} }, "error", "names item 3 of a batch of 3 events, whose items are 0 to 2"},
 		"a negative index":         {func() error { return &runtime.BatchError{Items: map[int]error{-1: ErrBoom}} }, "error", "names item -1"},
 	} {

@@ -137,7 +137,7 @@ func (env *Env) TestTheContextOfAHandlerEndsWithItsEvent(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				l := env.Letter(t, f.Path)
 				var expired *runtime.ExpiredError
-				if l.Reason != "expired" || len(l.Attempts) != 1 || l.Attempts[0].Kind != "timeout" || l.Attempts[0].ErrorType != "*dispatch.ExpiredError" {
+				if l.Reason != "expired" || len(l.Attempts) != 1 || l.Attempts[0].Kind != "timeout" || l.Attempts[0].ErrorType != "*errs.ExpiredError" {
 					t.Errorf("the dead letter is %+v", l)
 				} else if took := l.Attempts[0].Ended.Sub(l.PublishedAt); took != 10*time.Second {
 					t.Errorf("it ended after %v", took)

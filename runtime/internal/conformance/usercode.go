@@ -491,7 +491,7 @@ func (env *Env) TestATimeoutSaysThatThePayloadWasStillBeingDecoded(t *testing.T)
 		PublishTrapped(t, f.Bus, 1, "hang in decode")
 		f.Idle()
 		l := env.Letter(t, f.Path)
-		if last := l.LastAttempt(); l.Reason != "max_attempts" || last.Kind != "timeout" || last.ErrorType != "*dispatch.TimeoutError" ||
+		if last := l.LastAttempt(); l.Reason != "max_attempts" || last.Kind != "timeout" || last.ErrorType != "*errs.TimeoutError" ||
 			!strings.Contains(last.Error, "code of the program still decodes the payload, and the handler was not called: ") {
 			t.Errorf("the dead letter is %+v", l)
 		}
