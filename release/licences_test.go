@@ -31,7 +31,7 @@ var licences = []struct{ name, says string }{
 	{"BSD-3-Clause", "may be used to endorse or promote products derived from this software"},
 }
 
-// Whoever compiles a published module compiles these, and gets them in the archives of a release.
+// Users who compile a published module compile these, and the archives of a release have them.
 func TestTheLicencesOfAllDependenciesAreListed(t *testing.T) {
 	short.Visit(t, "go list of five modules")
 	if runtime.GOOS != "linux" {
